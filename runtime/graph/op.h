@@ -1,0 +1,156 @@
+// An operator in one object: what it makes of its inputs' shapes, what it costs, and the kernels that
+// can run it. cmake/ops.cmake collects the OpDefs of runtime/ops/*.cpp into one table.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/shader_table.h"
+#include "runtime/vk/capabilities.h"
+
+namespace vitrine {
+
+// ---- infer -------------------------------------------------------------------------------------
+
+// What a node is given, and where its operator says what comes out.
+class InferContext {
+ public:
+  InferContext(const Graph& graph, const Node& node, std::vector<Value>& outputs)
+      : graph_(graph), node_(node), outputs_(outputs) {}
+  size_t input_count() const { return node_.inputs.size(); }
+  bool has_input(size_t i) const { return i < node_.inputs.size() && bool(node_.inputs[i]); }
+  const Value& input(size_t i) const;
+  const Attributes& attributes() const { return node_.attributes; }
+  // Declares the next output. An empty suffix names it as the node; else "node.suffix".
+  void output(Shape shape, DType dtype, std::string_view suffix = {});
+  // Throws an Error that names the operator and the node when `condition` is false.
+  void require(bool condition, const std::string& what) const;
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  std::vector<Value>& outputs_;
+};
+
+// ---- lower -------------------------------------------------------------------------------------
+
+// A piece of memory that a dispatch reads or writes, in the node's own terms.
+struct Operand {
+  enum class Kind : uint8_t { input, output, scratch, packed, nothing };
+  Kind kind = Kind::nothing;
+  uint32_t index = 0;  // which input, output, scratch piece or pack of the node
+  static Operand input(uint32_t i) { return {Kind::input, i}; }
+  static Operand output(uint32_t i) { return {Kind::output, i}; }
+  static Operand scratch(uint32_t i) { return {Kind::scratch, i}; }
+  static Operand packed(uint32_t i) { return {Kind::packed, i}; }
+  // For a binding that this specialization never touches; some small buffer is bound there.
+  static Operand nothing() { return {}; }
+  bool operator==(const Operand&) const = default;
+};
+
+struct Dispatch {
+  const ShaderVariant* shader = nullptr;
+  std::vector<uint32_t> constants;  // specialization constants 0..n-1; floats bit-cast
+  std::vector<Operand> operands;    // in order of binding, or of address
+  std::vector<std::byte> params;    // the shader's parameter struct (shaders/X.h)
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  uint32_t subgroup_size = 0;  // a size that the pipeline must have; 0: the driver's choice
+  std::string note;            // a word or two for printouts, such as the tile
+
+  template <typename Params>
+  void set_params(const Params& value) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) % 4 == 0);
+    params.resize(sizeof(Params));
+    std::memcpy(params.data(), &value, sizeof(Params));
+  }
+};
+
+// A constant input in a kernel's own layout, made once at load by a shader.
+struct Pack {
+  uint32_t input = 0;     // which input of the node; must be a constant
+  std::string layout;     // names the layout with all its numbers; equal names share one copy
+  uint64_t bytes = 0;     // of the packed copy
+  Dispatch dispatch;      // operands: Operand::input(input) is the source, Operand::packed(own index)
+};
+
+struct Lowered {
+  std::vector<Dispatch> dispatches;
+  std::vector<uint64_t> scratch;  // bytes of each scratch piece; they live as long as the node
+  std::vector<Pack> packs;
+  // Outputs that may take over an input's memory when that input dies here: {output, input}.
+  std::vector<std::pair<uint32_t, uint32_t>> in_place;
+  // How many bytes past the end of an operand an address-bound kernel may read (never write).
+  uint64_t overread_bytes = 0;
+};
+
+// What a kernel knows when it is asked to run a node. Everything here is pure data.
+class LowerContext {
+ public:
+  LowerContext(const Graph& graph, const Node& node, const Capabilities& device)
+      : graph_(graph), node_(node), device_(device) {}
+  const Capabilities& device() const { return device_; }
+  const Node& node() const { return node_; }
+  const Attributes& attributes() const { return node_.attributes; }
+  bool has_input(size_t i) const { return i < node_.inputs.size() && bool(node_.inputs[i]); }
+  const Value& input(size_t i) const { return graph_.value(node_.inputs.at(i)); }
+  const Value& output(size_t i) const { return graph_.value(node_.outputs.at(i)); }
+  bool input_is_constant(size_t i) const { return has_input(i) && input(i).role == Role::constant; }
+
+  // Nothing when the shader variant exists in this build and the device has what it needs; else why
+  // not.
+  std::optional<std::string> missing(std::string_view shader, std::string_view variant) const;
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  const Capabilities& device_;
+};
+
+// One way of running an operator.
+struct KernelDef {
+  std::string_view name;
+  // Nothing when it can run this node on this device, else the reason why it can't.
+  std::optional<std::string> (*refuses)(const LowerContext&);
+  // How well it suits; the highest wins, the earlier of equals.
+  double (*preference)(const LowerContext&);
+  Lowered (*lower)(const LowerContext&);
+};
+
+// ---- cost --------------------------------------------------------------------------------------
+
+struct Cost {
+  double flops = 0;  // a multiply-add counts two
+  double bytes = 0;  // read and written at least once
+};
+
+struct OpDef {
+  std::string_view name;
+  void (*infer)(InferContext&);
+  double (*flops)(const LowerContext&);  // the arithmetic that the mathematics asks for
+  std::span<const KernelDef> kernels;
+};
+
+// All operators of this build, by name.
+std::span<const OpDef* const> all_ops();
+const OpDef* find_op(std::string_view name);
+
+// Bytes of a node's inputs and outputs, each counted once.
+Cost cost_of(const LowerContext& context);
+
+// Helpers that many lowerings share.
+constexpr uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+constexpr uint64_t round_up(uint64_t a, uint64_t b) { return ceil_div(a, b) * b; }
+uint32_t to_u32(uint64_t value);  // throws when it does not fit
+inline double no_preference(const LowerContext&) { return 0; }
+
+}  // namespace vitrine

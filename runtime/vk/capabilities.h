@@ -1,0 +1,102 @@
+// An immutable snapshot of what a Vulkan device is and can do: plain data, no handles. Device choice
+// and planning are pure functions of it, so that tests can make devices up.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/tensor.h"
+
+namespace vitrine {
+
+enum class DeviceType { other, integrated, discrete, virtual_gpu, cpu };
+std::string_view name_of(DeviceType type);
+
+// Things a shader variant may need beyond Vulkan 1.3 and compute; a bit each.
+enum class Need : uint32_t {
+  none = 0,
+  storage16 = 1 << 0,         // 16-bit values in storage buffers (loads, stores, conversions)
+  fp16 = 1 << 1,              // arithmetic on 16-bit floats
+  int8 = 1 << 2,              // 8-bit integers in storage and arithmetic
+  int64 = 1 << 3,             // 64-bit integers
+  addresses = 1 << 4,         // buffer device addresses
+  coopmat = 1 << 5,           // VK_KHR_cooperative_matrix with some f16 shape
+  coopmat2 = 1 << 6,          // VK_NV_cooperative_matrix2, flexible dimensions
+  subgroup_control = 1 << 7,  // a required subgroup size
+};
+constexpr Need operator|(Need a, Need b) {
+  return static_cast<Need>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
+}
+constexpr bool contains(Need all, Need some) {
+  return (static_cast<uint32_t>(all) & static_cast<uint32_t>(some)) == static_cast<uint32_t>(some);
+}
+std::string to_string(Need needs);  // "storage16, coopmat"
+
+// One matrix shape that the device multiplies at subgroup scope: C[m,n] = A[m,k]·B[k,n] + C.
+struct CooperativeShape {
+  uint32_t m = 0, n = 0, k = 0;
+  std::string a, b, c, result;  // component types: "f16", "f32", "bf16", "s8", "u8", "s32", "u32"
+  bool operator==(const CooperativeShape&) const = default;
+};
+
+struct MemoryHeap {
+  uint64_t bytes = 0;
+  bool device_local = false;
+};
+struct MemoryType {
+  uint32_t heap = 0;
+  bool device_local = false, host_visible = false, host_coherent = false, host_cached = false;
+};
+
+struct Capabilities {
+  // Who it is.
+  std::string name;
+  DeviceType type = DeviceType::other;
+  uint32_t vendor_id = 0, device_id = 0;
+  std::string driver_name, driver_info;
+  uint32_t driver_id = 0;       // VkDriverId
+  uint32_t driver_version = 0;  // the driver's own encoding
+  uint32_t api_version = 0;     // VK_MAKE_API_VERSION encoding
+  std::array<uint8_t, 16> device_uuid{}, driver_uuid{}, pipeline_cache_uuid{};
+
+  // What it can do.
+  bool has_compute_queue = false;
+  bool synchronization2 = false, timeline_semaphore = false, maintenance4 = false;
+  Need has = Need::none;
+  uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
+  std::vector<CooperativeShape> cooperative_shapes;
+  bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
+  bool memory_budget = false;
+  bool scalar_layout = false;
+  bool robust_buffer_access = false;
+  bool portability_subset = false;
+
+  // Its limits.
+  std::array<uint32_t, 3> max_workgroup_count{}, max_workgroup_size{};
+  uint32_t max_workgroup_invocations = 0;
+  uint32_t max_shared_bytes = 0;
+  uint32_t max_push_bytes = 0;
+  uint64_t max_storage_range = 0;
+  uint64_t max_allocation = 0;
+  uint64_t max_buffer_bytes = 0;
+  uint64_t storage_alignment = 0;
+  double timestamp_period_ns = 0;    // kept a double: it is below 1 on real devices
+  uint32_t timestamp_valid_bits = 0;  // 0: no timestamps on this queue
+  std::vector<MemoryHeap> heaps;
+  std::vector<MemoryType> memory_types;
+
+  // Names of the quirks (runtime/vk/quirks.h) that changed a line above.
+  std::vector<std::string> quirks;
+
+  bool supports(Need needs) const { return contains(has, needs); }
+  // True when some memory is both fast for the device and written by the host: no staging copies.
+  bool unified_memory() const;
+  // The first cooperative shape with these component types, in the driver's order.
+  std::optional<CooperativeShape> coopmat(std::string_view a, std::string_view b, std::string_view c) const;
+};
+
+}  // namespace vitrine
