@@ -1,0 +1,71 @@
+#include "runtime/graph/op.h"
+
+#include <algorithm>
+
+#include "runtime/util/error.h"
+
+namespace vitrine {
+
+const Value& InferContext::input(size_t i) const {
+  if (!has_input(i)) {
+    throw Error(ErrorCode::usage, std::string(node_.op->name) + " '" + node_.name + "': input " +
+                                      std::to_string(i) + " is missing");
+  }
+  return graph_.value(node_.inputs[i]);
+}
+
+void InferContext::output(Shape shape, DType dtype, std::string_view suffix) {
+  std::string name = node_.name;
+  if (!suffix.empty()) name += "." + std::string(suffix);
+  outputs_.push_back({std::move(name), shape, dtype, Role::intermediate});
+}
+
+void InferContext::require(bool condition, const std::string& what) const {
+  if (!condition) {
+    throw Error(ErrorCode::usage, std::string(node_.op->name) + " '" + node_.name + "': " + what);
+  }
+}
+
+std::optional<std::string> LowerContext::missing(std::string_view shader, std::string_view variant) const {
+  const ShaderVariant* found = try_find_shader(shader, variant);
+  if (!found) {
+    return "this build has no " + std::string(variant) + " variant of the shader " + std::string(shader);
+  }
+  if (!device_.supports(found->needs)) {
+    const auto lacking =
+        static_cast<Need>(static_cast<uint32_t>(found->needs) & ~static_cast<uint32_t>(device_.has));
+    return "the device lacks " + to_string(lacking);
+  }
+  return std::nullopt;
+}
+
+const OpDef* find_op(std::string_view name) {
+  for (const OpDef* op : all_ops()) {
+    if (op->name == name) return op;
+  }
+  return nullptr;
+}
+
+Cost cost_of(const LowerContext& context) {
+  Cost cost{context.node().op->flops(context), 0};
+  std::vector<ValueId> seen;
+  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    const ValueId id = context.node().inputs[i];
+    if (!id || std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+    seen.push_back(id);
+    cost.bytes += static_cast<double>(context.input(i).bytes());
+  }
+  for (size_t i = 0; i < context.node().outputs.size(); ++i) {
+    cost.bytes += static_cast<double>(context.output(i).bytes());
+  }
+  return cost;
+}
+
+uint32_t to_u32(uint64_t value) {
+  if (value > UINT32_MAX) {
+    throw Error(ErrorCode::usage, "a count of " + std::to_string(value) + " does not fit a shader's 32 bits");
+  }
+  return static_cast<uint32_t>(value);
+}
+
+}  // namespace vitrine
