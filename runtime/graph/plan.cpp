@@ -1,0 +1,365 @@
+#include "runtime/graph/plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "runtime/graph/barrier_planner.h"
+#include "runtime/util/error.h"
+#include "runtime/vk/reflection.h"
+
+namespace vitrine {
+namespace {
+
+// Something that lives in the arena: an intermediate value, or a node's scratch piece.
+struct Resident {
+  std::string name;
+  uint64_t bytes = 0;
+  uint32_t first = ~0u, last = 0;
+  uint32_t group = 0;  // residents of one group share their memory (in-place operators)
+};
+
+std::string access_of(const ShaderVariant& shader) {
+  if (shader.bind == BindMode::addresses) return std::string(shader.access);
+  std::string access;
+  for (const auto& binding : reflect(shader.words).bindings) {
+    access += binding.readable && binding.writable ? 'x' : binding.writable ? 'w' : 'r';
+  }
+  return access;
+}
+
+class Planner {
+ public:
+  Planner(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options)
+      : graph_(*graph) {
+    plan_.graph = std::move(graph);
+    plan_.device = device;
+    plan_.options = options;
+    plan_.inputs = graph_.with_role(Role::input);
+    plan_.outputs = graph_.with_role(Role::output);
+    if (plan_.outputs.empty()) throw Error(ErrorCode::usage, "a graph without outputs can't be planned");
+  }
+
+  Plan make() {
+    for (uint32_t node = 0; node < graph_.nodes().size(); ++node) lower(node);
+    place();
+    resolve();
+    for (const Step& step : plan_.steps) check_limits(step);
+    place_barriers();
+    plan_.slice_count = assign_slices(plan_.steps, plan_.options.slice_seconds);
+    return std::move(plan_);
+  }
+
+ private:
+  const KernelDef& choose(const LowerContext& context) {
+    const OpDef& op = *context.node().op;
+    const auto forced = plan_.options.variants.find(op.name);
+    const KernelDef* best = nullptr;
+    double best_preference = 0;
+    std::string others;
+    for (const KernelDef& kernel : op.kernels) {
+      if (forced != plan_.options.variants.end() && forced->second != kernel.name) continue;
+      const std::optional<std::string> refusal = kernel.refuses(context);
+      if (refusal) {
+        others += (others.empty() ? "" : "; ") + std::string(kernel.name) + ": " + *refusal;
+        continue;
+      }
+      const double preference = kernel.preference(context);
+      if (!best || preference > best_preference) {
+        best = &kernel;
+        best_preference = preference;
+      }
+    }
+    if (!best) {
+      if (others.empty()) others = "there is no kernel of that name";
+      const std::string wish = forced == plan_.options.variants.end() ? "" : " by '" + forced->second + "'";
+      throw Error(ErrorCode::failed, std::string(op.name) + " '" + context.node().name +
+                                         "' can't be run on this device" + wish + ": " + others);
+    }
+    plan_.choices.push_back(std::string(best->name) + (others.empty() ? "" : " (not " + others + ")"));
+    return *best;
+  }
+
+  void lower(uint32_t node_index) {
+    const Node& node = graph_.nodes()[node_index];
+    const LowerContext context(graph_, node, plan_.device);
+    const KernelDef& kernel = choose(context);
+    Lowered lowered = kernel.lower(context);
+    plan_.tail_bytes = std::max(plan_.tail_bytes, lowered.overread_bytes);
+
+    std::vector<uint32_t> pack_constants;
+    for (Pack& pack : lowered.packs) {
+      pack_constants.push_back(constant_index(
+          {node.inputs.at(pack.input), std::move(pack.layout), pack.bytes, std::move(pack.dispatch)}));
+    }
+    const auto first_scratch = static_cast<uint32_t>(residents_.size());
+    for (size_t i = 0; i < lowered.scratch.size(); ++i) {
+      residents_.push_back({node.name + ".scratch" + std::to_string(i), lowered.scratch[i], ~0u, 0,
+                            static_cast<uint32_t>(residents_.size())});
+    }
+
+    const Cost cost = cost_of(context);
+    const auto first_step = static_cast<uint32_t>(plan_.steps.size());
+    for (Dispatch& dispatch : lowered.dispatches) {
+      Step step;
+      step.node = node_index;
+      step.kernel = kernel.name;
+      step.access = access_of(*dispatch.shader);
+      step.seconds = estimate_seconds(cost, lowered.dispatches.size());
+      if (step.access.size() != dispatch.operands.size()) {
+        throw Error(ErrorCode::failed,
+                    std::string(node.op->name) + " '" + node.name + "': the shader " +
+                        std::string(dispatch.shader->shader) + " takes " + std::to_string(step.access.size()) +
+                        " buffers and its kernel gives " + std::to_string(dispatch.operands.size()));
+      }
+      const auto index = static_cast<uint32_t>(plan_.steps.size());
+      for (const Operand& operand : dispatch.operands) {
+        step.ranges.push_back(touch(node, operand, first_scratch, pack_constants, index));
+      }
+      step.dispatch = std::move(dispatch);
+      plan_.steps.push_back(std::move(step));
+    }
+    for (const auto& [output, input] : lowered.in_place) share_memory(node, output, input, first_step);
+  }
+
+  // The operand's range; for the arena it names the resident until resolve() knows offsets.
+  MemoryRange touch(const Node& node, const Operand& operand, uint32_t first_scratch,
+                    std::span<const uint32_t> pack_constants, uint32_t step) {
+    using Space = MemoryRange::Space;
+    switch (operand.kind) {
+      case Operand::Kind::nothing: return {};
+      case Operand::Kind::packed: {
+        const uint32_t index = pack_constants[operand.index];
+        return {Space::constant, index, 0, plan_.constants[index].bytes};
+      }
+      case Operand::Kind::scratch: return touch_resident(first_scratch + operand.index, step);
+      case Operand::Kind::input: return touch_value(node.inputs.at(operand.index), step);
+      case Operand::Kind::output: return touch_value(node.outputs.at(operand.index), step);
+    }
+    return {};
+  }
+
+  MemoryRange touch_value(ValueId id, uint32_t step) {
+    using Space = MemoryRange::Space;
+    const Value& value = graph_.value(id);
+    const auto position = [&](const std::vector<ValueId>& list) {
+      return static_cast<uint32_t>(std::find(list.begin(), list.end(), id) - list.begin());
+    };
+    switch (value.role) {
+      case Role::input: return {Space::input, position(plan_.inputs), 0, value.bytes()};
+      case Role::output: return {Space::output, position(plan_.outputs), 0, value.bytes()};
+      case Role::constant: {
+        const uint32_t index = constant_index({id, "", value.bytes(), std::nullopt});
+        return {Space::constant, index, 0, value.bytes()};
+      }
+      case Role::intermediate: break;
+    }
+    const auto [at, is_new] = resident_of_.try_emplace(id, static_cast<uint32_t>(residents_.size()));
+    if (is_new) residents_.push_back({value.name, value.bytes(), ~0u, 0, at->second});
+    return touch_resident(at->second, step);
+  }
+
+  MemoryRange touch_resident(uint32_t index, uint32_t step) {
+    Resident& resident = residents_[index];
+    resident.first = std::min(resident.first, step);
+    resident.last = std::max(resident.last, step);
+    return {MemoryRange::Space::arena, index, 0, resident.bytes};
+  }
+
+  uint32_t constant_index(PlannedConstant constant) {
+    const auto at = std::find(plan_.constants.begin(), plan_.constants.end(), constant);
+    if (at != plan_.constants.end()) return static_cast<uint32_t>(at - plan_.constants.begin());
+    plan_.constants.push_back(std::move(constant));
+    return static_cast<uint32_t>(plan_.constants.size() - 1);
+  }
+
+  // Lets an output take over an input's memory; whether the input dies here is only known at the end.
+  void share_memory(const Node& node, uint32_t output, uint32_t input, uint32_t first_step) {
+    const ValueId from = node.inputs.at(input), to = node.outputs.at(output);
+    const auto source = resident_of_.find(from), target = resident_of_.find(to);
+    if (source == resident_of_.end() || target == resident_of_.end()) return;
+    // An input that is read in two roles (as operand and as residual, say) can't be overwritten.
+    if (std::count(node.inputs.begin(), node.inputs.end(), from) != 1) return;
+    if (residents_[source->second].bytes != residents_[target->second].bytes) return;
+    takeovers_.push_back({source->second, target->second, first_step});
+  }
+
+  double estimate_seconds(const Cost& cost, size_t dispatches) const {
+    // Deliberately low rates: a slice that turns out too short costs microseconds, one that is too long
+    // a lost device. Executable::profile corrects them by what it measures.
+    const bool cpu = plan_.device.type == DeviceType::cpu;
+    const bool discrete = plan_.device.type == DeviceType::discrete;
+    const double flop_rate = cpu ? 40e9 : discrete ? 2e12 : 200e9;
+    const double byte_rate = cpu ? 5e9 : discrete ? 100e9 : 20e9;
+    const double launch = cpu ? 50e-6 : 10e-6;
+    return launch + std::max(cost.flops / flop_rate, cost.bytes / byte_rate) / static_cast<double>(dispatches);
+  }
+
+  void place() {
+    if (!plan_.options.reuse_memory) takeovers_.clear();
+    std::set<uint32_t> taken;
+    for (const auto& takeover : takeovers_) {
+      const uint32_t dies = residents_[takeover.source].last;
+      if (dies >= takeover.first_step && dies < next_node_step(takeover.first_step) &&
+          taken.insert(takeover.source).second) {
+        const uint32_t from = residents_[takeover.source].group, to = residents_[takeover.target].group;
+        for (Resident& resident : residents_) {
+          if (resident.group == to) resident.group = from;
+        }
+      }
+    }
+    // One lifetime a group; residents that no step touches take no memory.
+    const uint64_t alignment = std::max<uint64_t>(plan_.device.storage_alignment, 256);
+    const uint64_t guard = round_up(plan_.options.guard_bytes, alignment);
+    std::map<uint32_t, uint32_t> lifetime_of;
+    std::vector<Lifetime> lifetimes;
+    for (const Resident& resident : residents_) {
+      if (resident.first == ~0u) continue;
+      const auto [at, is_new] = lifetime_of.try_emplace(resident.group, static_cast<uint32_t>(lifetimes.size()));
+      if (is_new) {
+        lifetimes.push_back({resident.bytes + 2 * guard, resident.first, resident.last});
+      } else {
+        Lifetime& lifetime = lifetimes[at->second];
+        lifetime.first = std::min(lifetime.first, resident.first);
+        lifetime.last = std::max(lifetime.last, resident.last);
+      }
+    }
+    MemoryRules rules{alignment, std::min<uint64_t>(plan_.device.max_allocation, 1ull << 30),
+                      plan_.options.reuse_memory};
+    const MemoryLayout layout = plan_memory(lifetimes, rules);
+    plan_.slab_bytes = layout.slab_bytes;
+    plan_.largest_live_set = layout.largest_live_set;
+    ranges_.resize(residents_.size());
+    for (size_t i = 0; i < residents_.size(); ++i) {
+      const Resident& resident = residents_[i];
+      if (resident.first == ~0u) continue;
+      const Placement& placement = layout.placements[lifetime_of.at(resident.group)];
+      ranges_[i] = {MemoryRange::Space::arena, placement.slab, placement.offset + guard, resident.bytes};
+      plan_.tensors.push_back({resident.name, ranges_[i], resident.first, resident.last});
+    }
+  }
+
+  uint32_t next_node_step(uint32_t step) const {
+    const uint32_t node = plan_.steps[step].node;
+    while (step < plan_.steps.size() && plan_.steps[step].node == node) ++step;
+    return step;
+  }
+
+  void resolve() {
+    for (Step& step : plan_.steps) {
+      for (MemoryRange& range : step.ranges) {
+        if (range.space == MemoryRange::Space::arena) range = ranges_[range.index];
+      }
+    }
+  }
+
+  void check_limits(const Step& step) const {
+    const auto refuse = [&](const std::string& what) {
+      throw Error(ErrorCode::failed, "'" + graph_.nodes()[step.node].name + "' (" +
+                                         std::string(step.dispatch.shader->shader) + ") " + what);
+    };
+    for (int axis = 0; axis < 3; ++axis) {
+      const uint32_t groups = step.dispatch.groups[axis], limit = plan_.device.max_workgroup_count[axis];
+      if (groups == 0 || groups > limit) {
+        refuse("needs " + std::to_string(groups) + " workgroups along axis " + std::to_string(axis) +
+               ", this device takes 1 to " + std::to_string(limit));
+      }
+    }
+    if (step.dispatch.shader->bind == BindMode::addresses) return;
+    for (const MemoryRange& range : step.ranges) {
+      if (range.bytes > plan_.device.max_storage_range) {
+        refuse("binds a buffer of " + std::to_string(range.bytes) + " bytes, this device allows " +
+               std::to_string(plan_.device.max_storage_range));
+      }
+    }
+  }
+
+  void place_barriers() {
+    BarrierPlanner barriers;
+    for (Step& step : plan_.steps) {
+      std::vector<RangeUse> uses;
+      for (size_t i = 0; i < step.ranges.size(); ++i) {
+        const MemoryRange& range = step.ranges[i];
+        if (range.space == MemoryRange::Space::nothing || range.space == MemoryRange::Space::constant) continue;
+        const uint64_t space = static_cast<uint64_t>(range.space) << 32 | range.index;
+        uses.push_back({space, range.offset, range.offset + range.bytes, step.access[i] != 'w',
+                        step.access[i] != 'r'});
+      }
+      step.barrier_before = barriers.step(uses);
+    }
+  }
+
+  struct Takeover {
+    uint32_t source, target, first_step;
+  };
+
+  const Graph& graph_;
+  Plan plan_;
+  std::vector<Resident> residents_;
+  std::map<ValueId, uint32_t> resident_of_;
+  std::vector<Takeover> takeovers_;
+  std::vector<MemoryRange> ranges_;  // one a resident
+};
+
+}  // namespace
+
+uint64_t Plan::arena_bytes() const {
+  return std::accumulate(slab_bytes.begin(), slab_bytes.end(), uint64_t{0});
+}
+
+uint64_t Plan::constant_bytes() const {
+  uint64_t sum = 0;
+  for (const PlannedConstant& constant : constants) sum += constant.bytes;
+  return sum;
+}
+
+double Plan::flops() const {
+  double sum = 0;
+  for (const Node& node : graph->nodes()) sum += cost_of(LowerContext(*graph, node, device)).flops;
+  return sum;
+}
+
+Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options) {
+  return Planner(std::move(graph), device, options).make();
+}
+
+uint32_t assign_slices(std::vector<Step>& steps, double budget) {
+  uint32_t slice = 0;
+  double used = 0;
+  for (Step& step : steps) {
+    if (used > 0 && used + step.seconds > budget) {
+      ++slice;
+      used = 0;
+    }
+    used += step.seconds;
+    step.slice = slice;
+  }
+  return steps.empty() ? 0 : slice + 1;
+}
+
+std::map<std::string, std::string, std::less<>> parse_variants(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> variants;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const size_t equals = item.find('=');
+    const OpDef* op = find_op(item.substr(0, equals));
+    const std::string_view kernel = equals == item.npos ? "" : item.substr(equals + 1);
+    const bool known = op && std::any_of(op->kernels.begin(), op->kernels.end(),
+                                         [&](const KernelDef& k) { return k.name == kernel; });
+    if (!known) {
+      std::string names;
+      if (op) {
+        for (const KernelDef& k : op->kernels) names += (names.empty() ? "" : ", ") + std::string(k.name);
+      } else {
+        for (const OpDef* each : all_ops()) names += (names.empty() ? "" : ", ") + std::string(each->name);
+      }
+      throw Error(ErrorCode::usage, "variant '" + std::string(item) + "' is not of the form OPERATOR=KERNEL with " +
+                                        (op ? "a kernel of that operator (" : "a known operator (") + names + ")");
+    }
+    variants[std::string(op->name)] = std::string(kernel);
+  }
+  return variants;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,99 @@
+// What a device will do for a graph, decided before any Vulkan object exists: kernels, specialization
+// constants, parameters, group counts, memory, barriers, submission slices. Pure: the same graph,
+// capabilities and options make the same plan, on any machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/graph.h"
+#include "runtime/graph/memory_planner.h"
+#include "runtime/graph/op.h"
+#include "runtime/vk/capabilities.h"
+
+namespace vitrine {
+
+// A piece of one of the memories that an Executable owns.
+struct MemoryRange {
+  enum class Space : uint8_t { nothing, arena, constant, input, output };
+  Space space = Space::nothing;
+  uint32_t index = 0;  // which slab, constant, input or output
+  uint64_t offset = 0, bytes = 0;
+  bool operator==(const MemoryRange&) const = default;
+};
+
+// One dispatch in its place.
+struct Step {
+  uint32_t node = 0;
+  std::string kernel;                // the operator's kernel that it belongs to
+  Dispatch dispatch;
+  std::vector<MemoryRange> ranges;   // one an operand
+  std::string access;                // one letter an operand: 'r', 'w', 'x' (both)
+  bool barrier_before = false;
+  uint32_t slice = 0;                // steps of one slice are submitted together
+  double seconds = 0;                // estimated, or measured on the device
+};
+
+// A constant as some kernel wants it: as it is (layout empty), or packed by a dispatch once at load.
+struct PlannedConstant {
+  ValueId value;
+  std::string layout;
+  uint64_t bytes = 0;
+  std::optional<Dispatch> pack;
+  bool operator==(const PlannedConstant& other) const {
+    return value == other.value && layout == other.layout;
+  }
+};
+
+struct PlanOptions {
+  std::map<std::string, std::string, std::less<>> variants;  // operator -> the kernel it must use
+  double slice_seconds = 0.1;    // no submission is meant to run longer
+  bool reuse_memory = true;
+  uint64_t guard_bytes = 0;      // unused bytes around every tensor of the arena, for tests
+};
+
+struct Plan {
+  std::shared_ptr<const Graph> graph;
+  Capabilities device;
+  PlanOptions options;
+
+  std::vector<Step> steps;
+  uint32_t slice_count = 0;
+  std::vector<PlannedConstant> constants;
+  std::vector<ValueId> inputs, outputs;
+  std::vector<std::string> choices;  // one a node: the kernel, and why the others were not taken
+
+  // The arena: intermediate values and scratch.
+  std::vector<uint64_t> slab_bytes;
+  uint64_t largest_live_set = 0;
+  struct Tensor {
+    std::string name;
+    MemoryRange range;
+    uint32_t first_step = 0, last_step = 0;
+  };
+  std::vector<Tensor> tensors;
+  // How far past its end any buffer may be read (by address-bound kernels).
+  uint64_t tail_bytes = 0;
+
+  uint64_t arena_bytes() const;
+  uint64_t constant_bytes() const;
+  double flops() const;
+  // Everything above as text: equal plans print equal texts.
+  std::string to_string() const;
+  std::string memory_to_string() const;
+};
+
+Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options = {});
+
+// Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
+uint32_t assign_slices(std::vector<Step>& steps, double budget);
+
+// "op=kernel[,op=kernel]" as in --variant and VITRINE_VARIANT; throws Error(usage) for names that no
+// operator has.
+std::map<std::string, std::string, std::less<>> parse_variants(std::string_view text);
+
+}  // namespace vitrine
