@@ -1,0 +1,258 @@
+#include "runtime/graph/executable.h"
+
+#include <volk.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/util/error.h"
+#include "runtime/vk/result.h"
+
+namespace vitrine {
+namespace {
+
+// Smallest size for a buffer: zero-byte buffers don't exist.
+constexpr uint64_t least_bytes = 256;
+
+std::vector<const Dispatch*> dispatches_of(const Plan& plan) {
+  std::vector<const Dispatch*> dispatches;
+  for (const Step& step : plan.steps) dispatches.push_back(&step.dispatch);
+  return dispatches;
+}
+
+}  // namespace
+
+Executable::Executable(WeightStore& weights, Plan plan)
+    : weights_(weights), device_(weights.pipelines().device()), plan_(std::move(plan)), commands_(device_) {
+  const std::vector<const Dispatch*> dispatches = dispatches_of(plan_);
+  const auto pipelines = weights_.pipelines().get(dispatches);
+  weights_.load(plan_);
+
+  for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {
+    slabs_.push_back(std::make_unique<Buffer>(device_, BufferKind::device, plan_.slab_bytes[i] + plan_.tail_bytes,
+                                              "activations " + std::to_string(i)));
+  }
+  nothing_ = std::make_unique<Buffer>(device_, BufferKind::device, least_bytes, "nothing");
+  descriptors_ = std::make_unique<DescriptorSets>(device_, dispatches, io_sets);
+
+  VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
+  check(device_.vk().vkCreateSemaphore(device_.handle(), &info, nullptr, &timeline_), "vkCreateSemaphore");
+
+  sets_.resize(io_sets);
+  for (Set& set : sets_) {
+    make_io(set);
+    bind(set, pipelines);
+    record(set);
+  }
+}
+
+Executable::~Executable() {
+  if (!timeline_) return;
+  // Nothing may be destroyed that the device still uses. A lost device answers at once.
+  device_.vk().vkDeviceWaitIdle(device_.handle());
+  device_.vk().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
+}
+
+void Executable::make_io(Set& set) {
+  const Capabilities& caps = device_.capabilities();
+  const auto make = [&](ValueId id, BufferKind staging, bool direct) {
+    const Value& value = plan_.graph->value(id);
+    const uint64_t bytes = std::max(least_bytes, round_up(value.bytes(), 4)) + plan_.tail_bytes +
+                           round_up(plan_.options.guard_bytes, 4);
+    IoBuffer io;
+    io.device = std::make_unique<Buffer>(device_, direct ? BufferKind::direct : BufferKind::device, bytes, value.name);
+    if (!direct) io.staging = std::make_unique<Buffer>(device_, staging, bytes, value.name + " staging");
+    return io;
+  };
+  // Memory that is fast for both sides is written directly; it is read directly only where the host
+  // caches it, as reading write-combined memory is slower than a copy.
+  const bool cached = std::any_of(caps.memory_types.begin(), caps.memory_types.end(), [](const MemoryType& type) {
+    return type.device_local && type.host_visible && type.host_cached;
+  });
+  for (const ValueId id : plan_.inputs) set.inputs.push_back(make(id, BufferKind::upload, caps.unified_memory()));
+  for (const ValueId id : plan_.outputs) {
+    set.outputs.push_back(make(id, BufferKind::readback, caps.unified_memory() && cached));
+  }
+}
+
+BufferSlice Executable::slice_of(const MemoryRange& range, const Set& set) const {
+  using Space = MemoryRange::Space;
+  switch (range.space) {
+    case Space::nothing: break;
+    case Space::arena: return {slabs_[range.index].get(), range.offset, range.bytes};
+    case Space::constant: return weights_.find(*plan_.graph, plan_.constants[range.index]);
+    case Space::input: return {set.inputs[range.index].device.get(), range.offset, range.bytes};
+    case Space::output: return {set.outputs[range.index].device.get(), range.offset, range.bytes};
+  }
+  return {nothing_.get(), 0, least_bytes};
+}
+
+void Executable::bind(Set& set, std::span<const std::shared_ptr<const Pipeline>> pipelines) {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    std::vector<BufferSlice> slices;
+    for (const MemoryRange& range : plan_.steps[i].ranges) slices.push_back(slice_of(range, set));
+    set.steps.emplace_back(plan_.steps[i].dispatch, pipelines[i], *descriptors_, slices);
+  }
+}
+
+void Executable::record_begin(const Set& set, VkCommandBuffer commands) {
+  // What came before on this queue (the other set's run, the last download) is done with the memory.
+  record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
+                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT,
+                 VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
+                 VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
+                     VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT);
+  bool copied = false;
+  for (size_t i = 0; i < set.inputs.size(); ++i) {
+    const IoBuffer& io = set.inputs[i];
+    if (!io.staging) continue;
+    const VkBufferCopy region{0, 0, plan_.graph->value(plan_.inputs[i]).bytes()};
+    device_.vk().vkCmdCopyBuffer(commands, io.staging->handle(), io.device->handle(), 1, &region);
+    copied = true;
+  }
+  if (copied) {
+    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_READ_BIT);
+  }
+}
+
+void Executable::record_end(const Set& set, VkCommandBuffer commands) {
+  const bool staged = !set.outputs.empty() && set.outputs.front().staging;
+  if (staged) {
+    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
+                   VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_READ_BIT);
+    for (size_t i = 0; i < set.outputs.size(); ++i) {
+      const IoBuffer& io = set.outputs[i];
+      const VkBufferCopy region{0, 0, plan_.graph->value(plan_.outputs[i]).bytes()};
+      device_.vk().vkCmdCopyBuffer(commands, io.device->handle(), io.staging->handle(), 1, &region);
+    }
+  }
+  record_barrier(device_, commands,
+                 staged ? VK_PIPELINE_STAGE_2_TRANSFER_BIT : VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+                 staged ? VK_ACCESS_2_TRANSFER_WRITE_BIT : VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
+                 VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+}
+
+void Executable::record(Set& set) {
+  set.slices.clear();
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (i == 0 || step.slice != plan_.steps[i - 1].slice) {
+      if (commands) commands_.end(commands);
+      commands = commands_.begin();
+      set.slices.push_back(commands);
+      if (i == 0) record_begin(set, commands);
+    }
+    if (step.barrier_before) record_compute_barrier(device_, commands);
+    device_.begin_label(commands, plan_.graph->nodes()[step.node].name);
+    set.steps[i].record(device_, commands);
+    device_.end_label(commands);
+  }
+  record_end(set, commands);
+  commands_.end(commands);
+}
+
+std::span<std::byte> Executable::input(size_t index, uint32_t set) {
+  return sets_.at(set).inputs.at(index).host().mapped().first(
+      plan_.graph->value(plan_.inputs.at(index)).bytes());
+}
+
+std::span<const std::byte> Executable::output(size_t index, uint32_t set) const {
+  return sets_.at(set).outputs.at(index).host().mapped().first(
+      plan_.graph->value(plan_.outputs.at(index)).bytes());
+}
+
+namespace {
+size_t index_of(const Plan& plan, const std::vector<ValueId>& ids, std::string_view name, const char* what) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (plan.graph->value(ids[i]).name == name) return i;
+  }
+  throw Error(ErrorCode::usage, "this graph has no " + std::string(what) + " '" + std::string(name) + "'");
+}
+}  // namespace
+
+size_t Executable::input_index(std::string_view name) const {
+  return index_of(plan_, plan_.inputs, name, "input");
+}
+size_t Executable::output_index(std::string_view name) const {
+  return index_of(plan_, plan_.outputs, name, "output");
+}
+
+uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
+  // One submission a slice, each with its own signal, so that no driver merges them into a long one.
+  for (const VkCommandBuffer commands : slices) {
+    VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
+    command_info.commandBuffer = commands;
+    VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+    signal.semaphore = timeline_;
+    signal.value = ++timeline_value_;
+    signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+    submit.commandBufferInfoCount = 1;
+    submit.pCommandBufferInfos = &command_info;
+    submit.signalSemaphoreInfoCount = 1;
+    submit.pSignalSemaphoreInfos = &signal;
+    device_.submit({&submit, 1});
+  }
+  return timeline_value_;
+}
+
+void Executable::wait_for(uint64_t value) {
+  VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline_;
+  info.pValues = &value;
+  check(device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX), "vkWaitSemaphores");
+}
+
+void Executable::submit(uint32_t set_index) {
+  Set& set = sets_.at(set_index);
+  wait_for(set.finished_value);  // the set's command buffers can't be pending twice
+  for (const IoBuffer& io : set.inputs) io.host().flush();
+  set.finished_value = submit_slices(set.slices);
+}
+
+void Executable::wait(uint32_t set_index) {
+  const Set& set = sets_.at(set_index);
+  wait_for(set.finished_value);
+  for (const IoBuffer& io : set.outputs) io.host().invalidate();
+}
+
+void Executable::fill_memory(uint32_t word) {
+  for (Set& set : sets_) wait_for(set.finished_value);
+  run_once(device_, [&](VkCommandBuffer commands) {
+    for (const auto& slab : slabs_) {
+      device_.vk().vkCmdFillBuffer(commands, slab->handle(), 0, VK_WHOLE_SIZE, word);
+    }
+    for (const Set& set : sets_) {
+      for (const IoBuffer& io : set.outputs) {
+        device_.vk().vkCmdFillBuffer(commands, io.device->handle(), 0, VK_WHOLE_SIZE, word);
+      }
+    }
+  });
+}
+
+std::vector<std::vector<std::byte>> Executable::read_memory() {
+  for (Set& set : sets_) wait_for(set.finished_value);
+  std::vector<const Buffer*> buffers;
+  for (const auto& slab : slabs_) buffers.push_back(slab.get());
+  for (const IoBuffer& io : sets_.front().outputs) buffers.push_back(io.device.get());
+  std::vector<std::vector<std::byte>> contents;
+  for (const Buffer* buffer : buffers) {
+    const Buffer readback(device_, BufferKind::readback, buffer->bytes(), "memory readback");
+    run_once(device_, [&](VkCommandBuffer commands) {
+      record_begin({}, commands);
+      const VkBufferCopy region{0, 0, buffer->bytes()};
+      device_.vk().vkCmdCopyBuffer(commands, buffer->handle(), readback.handle(), 1, &region);
+    });
+    readback.invalidate();
+    const auto mapped = readback.mapped();
+    contents.emplace_back(mapped.begin(), mapped.end());
+  }
+  return contents;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,95 @@
+// A plan on a device: pipelines, memory, descriptor sets and command buffers, recorded once and replayed.
+// run() writes nothing but its inputs, records nothing and allocates nothing.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/bound_dispatch.h"
+#include "runtime/graph/plan.h"
+#include "runtime/graph/weight_store.h"
+
+namespace vitrine {
+
+// What the device's own clock said of one instrumented run.
+struct Profile {
+  std::vector<double> step_seconds;  // one a step of the plan
+  double total_seconds = 0;          // from the first step's start to the last one's end
+};
+
+class Executable {
+ public:
+  // Inputs and outputs exist twice, so that the host can fill one set while the device works on the
+  // other; everything else exists once.
+  static constexpr uint32_t io_sets = 2;
+
+  Executable(WeightStore& weights, Plan plan);
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  const Plan& plan() const { return plan_; }
+
+  // The host's view of an input or output, in the order of Plan::inputs and Plan::outputs. Write inputs
+  // before submit(), read outputs after wait().
+  std::span<std::byte> input(size_t index, uint32_t set = 0);
+  std::span<const std::byte> output(size_t index, uint32_t set = 0) const;
+  size_t input_index(std::string_view name) const;
+  size_t output_index(std::string_view name) const;
+
+  void submit(uint32_t set = 0);
+  void wait(uint32_t set = 0);
+  void run(uint32_t set = 0) {
+    submit(set);
+    wait(set);
+  }
+
+  // Runs set 0 once with a timestamp after every step, and cuts the submissions anew by what it measured.
+  Profile profile();
+
+  // For tests: all of the arena and of the outputs filled with one 32-bit word; and all of the arena's
+  // slabs, then all of set 0's output buffers with the guard bytes behind them, read back.
+  void fill_memory(uint32_t word);
+  std::vector<std::vector<std::byte>> read_memory();
+
+ private:
+  struct IoBuffer {
+    std::unique_ptr<Buffer> device;   // what shaders see
+    std::unique_ptr<Buffer> staging;  // what the host sees; none when `device` is visible to the host
+    Buffer& host() const { return staging ? *staging : *device; }
+  };
+  struct Set {
+    std::vector<IoBuffer> inputs, outputs;
+    std::vector<BoundDispatch> steps;
+    std::vector<VkCommandBuffer> slices;
+    uint64_t finished_value = 0;  // what the timeline shows when the last submission of this set is done
+  };
+
+  void make_io(Set& set);
+  void bind(Set& set, std::span<const std::shared_ptr<const Pipeline>> pipelines);
+  BufferSlice slice_of(const MemoryRange& range, const Set& set) const;
+  void record(Set& set);
+  void record_begin(const Set& set, VkCommandBuffer commands);
+  void record_end(const Set& set, VkCommandBuffer commands);
+  uint64_t submit_slices(std::span<const VkCommandBuffer> slices);
+  void wait_for(uint64_t value);
+
+  WeightStore& weights_;
+  Device& device_;
+  Plan plan_;
+  std::vector<std::unique_ptr<Buffer>> slabs_;
+  std::unique_ptr<Buffer> nothing_;  // bound where a shader declares a buffer that it won't touch
+  std::unique_ptr<DescriptorSets> descriptors_;
+  CommandPool commands_;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  uint64_t timeline_value_ = 0;
+  std::vector<Set> sets_;
+};
+
+}  // namespace vitrine

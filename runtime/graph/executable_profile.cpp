@@ -1,0 +1,106 @@
+// The instrumented second recording: the fast path carries no queries.
+#include <volk.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/graph/executable.h"
+#include "runtime/util/error.h"
+#include "runtime/vk/result.h"
+
+namespace vitrine {
+namespace {
+
+class Timestamps {
+ public:
+  Timestamps(Device& device, uint32_t count) : device_(device), count_(count) {
+    VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    info.queryCount = count;
+    check(device_.vk().vkCreateQueryPool(device_.handle(), &info, nullptr, &pool_), "vkCreateQueryPool");
+  }
+  ~Timestamps() { device_.vk().vkDestroyQueryPool(device_.handle(), pool_, nullptr); }
+  Timestamps(const Timestamps&) = delete;
+  Timestamps& operator=(const Timestamps&) = delete;
+
+  void reset(VkCommandBuffer commands) { device_.vk().vkCmdResetQueryPool(commands, pool_, 0, count_); }
+  void write(VkCommandBuffer commands, uint32_t index) {
+    device_.vk().vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, pool_, index);
+  }
+  // Seconds between each timestamp and the one before it.
+  std::vector<double> intervals() {
+    std::vector<uint64_t> ticks(count_);
+    check(device_.vk().vkGetQueryPoolResults(device_.handle(), pool_, 0, count_, count_ * sizeof(uint64_t),
+                                             ticks.data(), sizeof(uint64_t),
+                                             VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+          "vkGetQueryPoolResults");
+    const Capabilities& caps = device_.capabilities();
+    const uint64_t mask = caps.timestamp_valid_bits >= 64 ? ~0ull : (1ull << caps.timestamp_valid_bits) - 1;
+    std::vector<double> seconds;
+    for (size_t i = 1; i < ticks.size(); ++i) {
+      // Masked subtraction is right across the counter's wrap.
+      seconds.push_back(static_cast<double>((ticks[i] - ticks[i - 1]) & mask) * caps.timestamp_period_ns * 1e-9);
+    }
+    return seconds;
+  }
+
+ private:
+  Device& device_;
+  uint32_t count_;
+  VkQueryPool pool_ = VK_NULL_HANDLE;
+};
+
+}  // namespace
+
+Profile Executable::profile() {
+  if (device_.capabilities().timestamp_valid_bits == 0) {
+    throw Error(ErrorCode::failed, "'" + device_.capabilities().name +
+                                       "' has no timestamps on its compute queue, so nothing can be profiled");
+  }
+  for (Set& set : sets_) wait_for(set.finished_value);
+  Set& set = sets_.front();
+  CommandPool pool(device_);
+  Timestamps timestamps(device_, to_u32(plan_.steps.size() + 1));
+  std::vector<VkCommandBuffer> slices;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (i == 0 || step.slice != plan_.steps[i - 1].slice) {
+      if (i != 0) pool.end(slices.back());
+      slices.push_back(pool.begin());
+      if (i == 0) {
+        timestamps.reset(slices.back());
+        record_begin(set, slices.back());
+        timestamps.write(slices.back(), 0);
+      }
+    }
+    // Each step alone: with overlapping neighbours its time would mean nothing.
+    record_compute_barrier(device_, slices.back());
+    set.steps[i].record(device_, slices.back());
+    timestamps.write(slices.back(), to_u32(i + 1));
+  }
+  record_end(set, slices.back());
+  pool.end(slices.back());
+  for (const IoBuffer& io : set.inputs) io.host().flush();
+  set.finished_value = submit_slices(slices);
+  wait(0);
+
+  Profile profile;
+  profile.step_seconds = timestamps.intervals();
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    profile.total_seconds += profile.step_seconds[i];
+    plan_.steps[i].seconds = profile.step_seconds[i];
+  }
+  // The estimate of the plan gives way to the measurement.
+  std::vector<uint32_t> before;
+  for (const Step& step : plan_.steps) before.push_back(step.slice);
+  plan_.slice_count = assign_slices(plan_.steps, plan_.options.slice_seconds);
+  const bool same = std::equal(before.begin(), before.end(), plan_.steps.begin(),
+                               [](uint32_t slice, const Step& step) { return slice == step.slice; });
+  if (!same) {
+    commands_.reset();
+    for (Set& each : sets_) record(each);
+  }
+  return profile;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,60 @@
+#include "runtime/graph/pipeline_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+namespace vitrine {
+
+PipelineStore::PipelineStore(Device& device, bool capture_statistics)
+    : device_(device), capture_statistics_(capture_statistics), cache_(device) {}
+
+PipelineStore::~PipelineStore() = default;
+
+std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches) {
+  std::map<Key, const Dispatch*> missing;
+  for (const Dispatch* dispatch : dispatches) {
+    Key key{dispatch->shader, dispatch->constants, dispatch->subgroup_size};
+    if (!pipelines_.contains(key)) missing.try_emplace(std::move(key), dispatch);
+  }
+
+  std::vector<std::pair<const Key*, const Dispatch*>> work;
+  for (const auto& [key, dispatch] : missing) work.emplace_back(&key, dispatch);
+  std::vector<std::shared_ptr<const Pipeline>> made(work.size());
+  std::atomic<size_t> next = 0;
+  std::mutex failure_lock;
+  std::exception_ptr failure;
+  const auto compile = [&] {
+    for (size_t i = next++; i < work.size(); i = next++) {
+      try {
+        const Dispatch& dispatch = *work[i].second;
+        made[i] = std::make_shared<const Pipeline>(
+            device_, PipelineRequest{dispatch.shader, dispatch.constants, dispatch.subgroup_size,
+                                     to_u32(dispatch.operands.size()), to_u32(dispatch.params.size()),
+                                     cache_.handle(), capture_statistics_});
+      } catch (...) {
+        const std::lock_guard lock(failure_lock);
+        failure = std::current_exception();
+        return;
+      }
+    }
+  };
+  const size_t threads = std::min<size_t>(work.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::jthread> pool;
+  for (size_t i = 1; i < threads; ++i) pool.emplace_back(compile);
+  compile();
+  pool.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+
+  for (size_t i = 0; i < work.size(); ++i) pipelines_.emplace(*work[i].first, std::move(made[i]));
+  if (!work.empty()) cache_.save();
+
+  std::vector<std::shared_ptr<const Pipeline>> found;
+  for (const Dispatch* dispatch : dispatches) {
+    found.push_back(pipelines_.at({dispatch->shader, dispatch->constants, dispatch->subgroup_size}));
+  }
+  return found;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,50 @@
+// A model's constants on the device, in the layouts that its plans ask for: loaded once, converted and
+// packed by shaders, shared by every Executable of the model whatever its batch.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/bound_dispatch.h"
+#include "runtime/graph/constants.h"
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/graph/plan.h"
+
+namespace vitrine {
+
+class WeightStore {
+ public:
+  // The source is asked during load() only; it has to outlive the last call of it.
+  WeightStore(PipelineStore& pipelines, ConstantSource& source);
+  ~WeightStore();
+
+  PipelineStore& pipelines() { return pipelines_; }
+  // Brings in every constant of the plan that is not there yet.
+  void load(const Plan& plan);
+  BufferSlice find(const Graph& graph, const PlannedConstant& constant) const;
+  uint64_t bytes() const;
+
+ private:
+  struct Key {
+    std::string name;
+    DType dtype;
+    std::string layout;
+    auto operator<=>(const Key&) const = default;
+  };
+  static Key key_of(const Graph& graph, const PlannedConstant& constant);
+  void load_one(const Value& value, const PlannedConstant& constant, const BufferSlice& target);
+  void upload(const ConstantPart& part, const BufferSlice& target);
+  void dispatch(const Dispatch& dispatch, const BufferSlice& source, const BufferSlice& target);
+  Buffer& temporary(std::unique_ptr<Buffer>& held, uint64_t bytes, const char* name);
+  void release_temporaries();
+
+  PipelineStore& pipelines_;
+  ConstantSource& source_;
+  std::vector<std::unique_ptr<Buffer>> slabs_;
+  std::map<Key, BufferSlice> loaded_;
+  std::unique_ptr<Buffer> staging_, raw_, converted_;  // only while loading
+};
+
+}  // namespace vitrine
