@@ -1,0 +1,83 @@
+#include "tests/support/test_device.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "runtime/util/error.h"
+#include "runtime/vk/device_choice.h"
+#include "runtime/vk/instance.h"
+
+namespace vitrine::test {
+namespace {
+
+std::mutex message_lock;
+std::vector<std::string> messages;
+
+std::vector<std::string> take_messages() {
+  const std::lock_guard lock(message_lock);
+  return std::exchange(messages, {});
+}
+
+// Destroyed at exit: what the layers say of the device's own end counts too.
+struct Holder {
+  std::unique_ptr<TestDevice> device;
+  ~Holder() {
+    if (!device) return;
+    device->pipelines.reset();
+    device->device.reset();
+    device->instance.reset();
+    for (const std::string& message : take_messages()) {
+      std::fprintf(stderr, "validation message after the last test: %s\n", message.c_str());
+      std::_Exit(1);
+    }
+  }
+};
+
+std::unique_ptr<TestDevice> make() {
+  auto made = std::make_unique<TestDevice>();
+  InstanceOptions options;
+  options.validation = validation_from_environment();
+  if (options.validation == Validation::off) options.validation = Validation::sync;
+  options.sink = [](const ValidationMessage& message) {
+    if (message.about_setup()) return;
+    const std::lock_guard lock(message_lock);
+    messages.push_back(message.id + ": " + message.text);
+  };
+  made->instance = std::make_shared<Instance>(options);
+  const std::vector<PhysicalDevice> devices = made->instance->devices();
+  std::vector<Capabilities> capabilities;
+  for (const PhysicalDevice& physical : devices) capabilities.push_back(physical.capabilities);
+  const size_t chosen = choose_device(capabilities, wanted_device("")).index();
+  made->device = std::make_unique<Device>(made->instance, devices[chosen]);
+  made->pipelines = std::make_unique<PipelineStore>(*made->device);
+  return made;
+}
+
+}  // namespace
+
+TestDevice& test_device() {
+  static Holder holder;
+  if (!holder.device) {
+    std::string reason;
+    try {
+      holder.device = make();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_device) throw;
+      reason = error.what();
+    }
+    if (!holder.device) {
+      const char* required = std::getenv("VITRINE_REQUIRE_DEVICE");
+      if (required && std::string(required) == "1") FAIL("VITRINE_REQUIRE_DEVICE=1 and " << reason);
+      SKIP("no device: " << reason);
+    }
+  }
+  return *holder.device;
+}
+
+void require_no_validation_messages() {
+  for (const std::string& message : take_messages()) FAIL("validation: " << message);
+}
+
+}  // namespace vitrine::test

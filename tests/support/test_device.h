@@ -1,0 +1,26 @@
+// The device that tests run on: the one that Vitrine would choose, with validation layers on, shared by
+// the test cases of a process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/vk/device.h"
+
+namespace vitrine::test {
+
+struct TestDevice {
+  std::shared_ptr<Instance> instance;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<PipelineStore> pipelines;
+};
+
+// Skips the running test case when there is no device, or fails it when VITRINE_REQUIRE_DEVICE=1.
+TestDevice& test_device();
+
+// Fails the running test case if the validation layers said anything since the last call.
+void require_no_validation_messages();
+
+}  // namespace vitrine::test
