@@ -1,0 +1,35 @@
+// Files that appear whole or not at all: whoever reads the old one, or has it mapped, keeps it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+namespace vitrine {
+
+// Writes a temporary file beside `path`; commit() brings it to the disk and renames it over `path`.
+// Destroyed without commit(), it leaves what was there before. A symbolic link at `path` stays and
+// its target is replaced. Whatever goes wrong is an Error(failed) that names `path`.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* doing, int error);
+  void abandon() noexcept;
+
+  std::filesystem::path path_;    // as the caller named it
+  std::filesystem::path target_;  // what is replaced
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+}  // namespace vitrine

@@ -1,0 +1,23 @@
+// Text from files and command lines, made fit for a one-line message.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vitrine {
+
+// The text in double quotes with control characters, quotes and bytes that are no UTF-8 escaped
+// (a hostile name must not write into the terminal), cut with "..." after about `limit` bytes.
+std::string quoted(std::string_view text, size_t limit = 80);
+
+// A path as it appears in messages: unquoted, but just as harmless.
+std::string shown(const std::filesystem::path& path);
+
+// The offset of the first byte that is not part of valid UTF-8 (overlong forms, surrogates and
+// anything past U+10FFFF are not), or nothing.
+std::optional<size_t> find_invalid_utf8(std::string_view text);
+
+}  // namespace vitrine
