@@ -55,7 +55,7 @@ std::string escaped(std::string_view text, size_t limit, bool escape_quotes) {
 
 }  // namespace
 
-std::string quoted(std::string_view text, size_t limit) { return '"' + escaped(text, limit, true) + '"'; }
+std::string in_quotes(std::string_view text, size_t limit) { return '"' + escaped(text, limit, true) + '"'; }
 
 std::string shown(const std::filesystem::path& path) {
   constexpr size_t longest_path = 4096;

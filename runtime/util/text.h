@@ -11,7 +11,8 @@ namespace vitrine {
 
 // The text in double quotes with control characters, quotes and bytes that are no UTF-8 escaped
 // (a hostile name must not write into the terminal), cut with "..." after about `limit` bytes.
-std::string quoted(std::string_view text, size_t limit = 80);
+// (Not `quoted`: <iomanip> has a std::quoted that a std::string argument would find too.)
+std::string in_quotes(std::string_view text, size_t limit = 80);
 
 // A path as it appears in messages: unquoted, but just as harmless.
 std::string shown(const std::filesystem::path& path);
