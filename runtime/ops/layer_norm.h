@@ -1,0 +1,23 @@
+// Layer normalization over the last dimension: gamma (x - mean) / sqrt(variance + eps) + beta.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+extern const OpDef op_layer_norm;
+
+struct LayerNormOptions {
+  double eps = 1e-6;
+  std::optional<DType> out;  // the input's dtype when left out
+};
+
+// x [.., width] f32 or f16; gamma and beta [width] f32. Statistics are f32, the variance takes a second
+// pass over the row.
+ValueId layer_norm(Graph& graph, std::string name, ValueId x, ValueId gamma, ValueId beta,
+                   const LayerNormOptions& options = {});
+
+}  // namespace vitrine

@@ -1,0 +1,44 @@
+#include "runtime/ops/lowering.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace vitrine {
+namespace {
+
+std::optional<std::string> too_large(const Value& value) {
+  if (value.shape.elements() < (uint64_t{1} << 32)) return std::nullopt;
+  return "'" + value.name + "' " + value.shape.to_string() + " has more elements than 32 bits can count";
+}
+
+}  // namespace
+
+uint32_t workgroup_size(const Capabilities& device, uint32_t wanted) {
+  return std::bit_floor(std::min({wanted, device.max_workgroup_size[0], device.max_workgroup_invocations}));
+}
+
+std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count) {
+  const uint64_t x = std::min<uint64_t>(count, device.max_workgroup_count[0]);
+  const uint64_t y = ceil_div(count, x);
+  // Even rows: 65 536 groups under a limit of 65 535 become 2 x 32 768, with no group to spare.
+  return {to_u32(ceil_div(count, y)), to_u32(y), 1};
+}
+
+std::string storage_variant(DType in, DType out) {
+  if (in == out) return std::string(name_of(in));
+  return std::string(name_of(in)) + "_" + std::string(name_of(out));
+}
+
+std::optional<std::string> refuse(const LowerContext& context, std::string_view shader, std::string_view variant) {
+  if (auto reason = context.missing(shader, variant)) return reason;
+  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (auto reason = too_large(context.input(i))) return reason;
+  }
+  for (size_t i = 0; i < context.node().outputs.size(); ++i) {
+    if (auto reason = too_large(context.output(i))) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,34 @@
+// What the lowerings of the small operators share: workgroup sizes, group counts and variant names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+// The largest power of two that is at most `wanted` and that the device takes as a workgroup of one
+// dimension.
+uint32_t workgroup_size(const Capabilities& device, uint32_t wanted);
+
+// `count` workgroups in x, continued in y where the device's limit on x is smaller. The shader's side is
+// linear_group() of shaders/lib/index.glsl; it must leave out the numbers from `count` on.
+std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count);
+
+// The names of an operator's storage variants: "f32" and "f16" where in and out agree, else "f32_f16"
+// and so on.
+std::string storage_variant(DType in, DType out);
+
+// The reason why the device can't run `variant` of `shader`, or why a tensor of the node is too large
+// for 32-bit indices; else nothing.
+std::optional<std::string> refuse(const LowerContext& context, std::string_view shader, std::string_view variant);
+
+// True for the dtypes that arithmetic operators store: f32 and f16.
+inline bool is_computable(DType dtype) { return dtype == DType::f32 || dtype == DType::f16; }
+
+}  // namespace vitrine
