@@ -7,14 +7,21 @@ namespace vitrine {
 namespace {
 
 std::optional<std::string> too_large(const Value& value) {
-  if (value.shape.elements() < (uint64_t{1} << 32)) return std::nullopt;
-  return "'" + value.name + "' " + value.shape.to_string() + " has more elements than 32 bits can count";
+  // Half of what 32 bits count: invocations past the last element (see linear_invocation) don't wrap.
+  if (value.shape.elements() <= (uint64_t{1} << 31)) return std::nullopt;
+  return "'" + value.name + "' " + value.shape.to_string() + " has more than 2^31 elements";
 }
 
 }  // namespace
 
 uint32_t workgroup_size(const Capabilities& device, uint32_t wanted) {
   return std::bit_floor(std::min({wanted, device.max_workgroup_size[0], device.max_workgroup_invocations}));
+}
+
+uint32_t row_workgroup_size(const Capabilities& device, uint64_t width) {
+  if (device.type == DeviceType::cpu) return workgroup_size(device, std::max(device.subgroup_size, 4u));
+  const uint64_t wanted = std::clamp<uint64_t>(std::bit_ceil(ceil_div(width, 4)), 32, 256);
+  return workgroup_size(device, static_cast<uint32_t>(wanted));
 }
 
 std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count) {
@@ -29,7 +36,8 @@ std::string storage_variant(DType in, DType out) {
   return std::string(name_of(in)) + "_" + std::string(name_of(out));
 }
 
-std::optional<std::string> refuse(const LowerContext& context, std::string_view shader, std::string_view variant) {
+std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
+                                  std::string_view variant) {
   if (auto reason = context.missing(shader, variant)) return reason;
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
     if (!context.has_input(i)) continue;

@@ -16,6 +16,10 @@ namespace vitrine {
 // dimension.
 uint32_t workgroup_size(const Capabilities& device, uint32_t wanted);
 
+// The workgroup size for kernels that give each row of `width` elements a workgroup. On a GPU about four
+// elements an invocation; on a CPU, where a barrier costs every subgroup time, one subgroup.
+uint32_t row_workgroup_size(const Capabilities& device, uint64_t width);
+
 // `count` workgroups in x, continued in y where the device's limit on x is smaller. The shader's side is
 // linear_group() of shaders/lib/index.glsl; it must leave out the numbers from `count` on.
 std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count);
@@ -26,7 +30,8 @@ std::string storage_variant(DType in, DType out);
 
 // The reason why the device can't run `variant` of `shader`, or why a tensor of the node is too large
 // for 32-bit indices; else nothing.
-std::optional<std::string> refuse(const LowerContext& context, std::string_view shader, std::string_view variant);
+std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
+                                  std::string_view variant);
 
 // True for the dtypes that arithmetic operators store: f32 and f16.
 inline bool is_computable(DType dtype) { return dtype == DType::f32 || dtype == DType::f16; }

@@ -1,0 +1,61 @@
+#include "runtime/ops/binary.h"
+
+#include <utility>
+
+#include "runtime/ops/lowering.h"
+#include "shaders/binary.h"
+
+namespace vitrine {
+namespace {
+
+void infer(InferContext& c) {
+  const Value& a = c.input(0);
+  const Value& b = c.input(1);
+  c.require(a.shape == b.shape, "the inputs are " + a.shape.to_string() + " and " + b.shape.to_string() +
+                                    ", expected equal shapes");
+  c.require(is_computable(a.dtype) && is_computable(b.dtype),
+            "the inputs are " + std::string(name_of(a.dtype)) + " and " + std::string(name_of(b.dtype)) +
+                ", expected f32 or f16");
+  c.output(a.shape, a.dtype == b.dtype ? a.dtype : DType::f32);
+}
+
+double flops(const LowerContext& c) { return static_cast<double>(c.output(0).shape.elements()); }
+
+std::string variant(const LowerContext& c) {
+  return std::string(name_of(c.input(0).dtype)) + "_" + std::string(name_of(c.input(1).dtype));
+}
+
+std::optional<std::string> refuses(const LowerContext& c) { return refuse(c, "binary", variant(c)); }
+
+Lowered lower(const LowerContext& c) {
+  const uint64_t count = c.output(0).shape.elements();
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("binary", variant(c));
+  dispatch.constants = {workgroup_size(c.device(), 256),
+                        to_u32(static_cast<uint64_t>(c.attributes().integer("function")))};
+  dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
+  dispatch.set_params(shader::BinaryParams{to_u32(count)});
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  Lowered lowered;
+  lowered.dispatches.push_back(std::move(dispatch));
+  for (const uint32_t i : {0u, 1u}) {
+    if (c.input(i).dtype == c.output(0).dtype) lowered.in_place.emplace_back(0, i);
+  }
+  return lowered;
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+
+}  // namespace
+
+const OpDef op_binary{"binary", infer, flops, kernels};
+
+ValueId add(Graph& graph, std::string name, ValueId a, ValueId b) {
+  return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_ADD}})[0];
+}
+
+ValueId multiply(Graph& graph, std::string name, ValueId a, ValueId b) {
+  return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_MULTIPLY}})[0];
+}
+
+}  // namespace vitrine

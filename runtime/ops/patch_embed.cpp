@@ -1,0 +1,100 @@
+#include "runtime/ops/patch_embed.h"
+
+#include <utility>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/util/error.h"
+#include "shaders/patch_embed.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint32_t image_input = 0, weight_input = 1, bias_input = 2;
+
+void infer(InferContext& c) {
+  const Value& image = c.input(image_input);
+  const Value& weight = c.input(weight_input);
+  c.require(image.shape.rank() == 4 && image.dtype == DType::f32,
+            "the image is " + std::string(name_of(image.dtype)) + " " + image.shape.to_string() +
+                ", expected f32 [images, channels, height, width]");
+  const auto height = static_cast<uint64_t>(c.attributes().integer("patch_height"));
+  const auto width = static_cast<uint64_t>(c.attributes().integer("patch_width"));
+  const std::string patch = std::to_string(height) + " x " + std::to_string(width);
+  c.require(height > 0 && width > 0, "a patch of " + patch + " pixels was asked for");
+  c.require(image.shape[2] >= height && image.shape[3] >= width,
+            "the image " + image.shape.to_string() + " is smaller than a patch of " + patch);
+  c.require(is_computable(weight.dtype) && weight.shape.rank() == 4 && weight.shape[1] == image.shape[1] &&
+                weight.shape[2] == height && weight.shape[3] == width,
+            "the weight is " + std::string(name_of(weight.dtype)) + " " + weight.shape.to_string() +
+                ", expected f32 or f16 [dims, " + std::to_string(image.shape[1]) + ", " +
+                std::to_string(height) + ", " + std::to_string(width) + "]");
+  if (c.has_input(bias_input)) {
+    const Value& bias = c.input(bias_input);
+    c.require(bias.dtype == DType::f32 && bias.shape == Shape{weight.shape[0]},
+              "the bias is " + std::string(name_of(bias.dtype)) + " " + bias.shape.to_string() +
+                  ", expected f32 [" + std::to_string(weight.shape[0]) + "]");
+  }
+  const auto out = static_cast<DType>(c.attributes().integer("out"));
+  c.require(is_computable(out), "the result can't be " + std::string(name_of(out)) + ", only f32 or f16");
+  c.output({image.shape[0], (image.shape[2] / height) * (image.shape[3] / width), weight.shape[0]}, out);
+}
+
+double flops(const LowerContext& c) {
+  const Shape& weight = c.input(weight_input).shape;
+  return 2.0 * static_cast<double>(c.output(0).shape.rows()) * static_cast<double>(weight.elements());
+}
+
+std::string variant(const LowerContext& c) {
+  return storage_variant(c.input(weight_input).dtype, c.output(0).dtype);
+}
+
+std::optional<std::string> refuses(const LowerContext& c) { return refuse(c, "patch_embed", variant(c)); }
+
+Lowered lower(const LowerContext& c) {
+  const Shape& image = c.input(image_input).shape;
+  const Shape& weight = c.input(weight_input).shape;
+  const Shape& result = c.output(0).shape;
+  const uint64_t tokens = result.rows(), dims = result[-1];
+
+  // 16 x 16 invocations with 4 x 4 sums each where the device takes 256 of them, else 8 x 16.
+  constexpr uint32_t sums = 4, threads_n = 16;
+  const uint32_t threads_m = workgroup_size(c.device(), 256) / threads_n;
+
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("patch_embed", variant(c));
+  dispatch.constants = {threads_m * threads_n,
+                        threads_m,
+                        threads_n,
+                        to_u32(weight[2]),
+                        to_u32(weight[3]),
+                        to_u32(image[3] / weight[3]),
+                        to_u32(result[1]),
+                        c.has_input(bias_input)};
+  dispatch.operands = {Operand::input(image_input), Operand::input(weight_input),
+                       c.has_input(bias_input) ? Operand::input(bias_input) : Operand::nothing(),
+                       Operand::output(0)};
+  dispatch.set_params(shader::PatchEmbedParams{to_u32(tokens), to_u32(dims), to_u32(weight.elements() / dims),
+                                               to_u32(image[1] * image[2] * image[3]),
+                                               to_u32(image[2] * image[3]), to_u32(image[3])});
+  dispatch.groups = {to_u32(ceil_div(tokens, sums * threads_m)), to_u32(ceil_div(dims, sums * threads_n)), 1};
+  dispatch.note = std::to_string(sums * threads_m) + "x" + std::to_string(sums * threads_n);
+  Lowered lowered;
+  lowered.dispatches.push_back(std::move(dispatch));
+  return lowered;
+}
+
+constexpr KernelDef kernels[] = {{"tiled", refuses, no_preference, lower}};
+
+}  // namespace
+
+const OpDef op_patch_embed{"patch_embed", infer, flops, kernels};
+
+ValueId patch_embed(Graph& graph, std::string name, ValueId image, ValueId weight, ValueId bias,
+                    const PatchEmbedOptions& options) {
+  return graph.add(op_patch_embed, std::move(name), {image, weight, bias},
+                   {{"patch_height", static_cast<int64_t>(options.patch_height)},
+                    {"patch_width", static_cast<int64_t>(options.patch_width)},
+                    {"out", static_cast<int64_t>(options.out.value_or(DType::f32))}})[0];
+}
+
+}  // namespace vitrine

@@ -1,0 +1,64 @@
+#include "runtime/ops/pool.h"
+
+#include <utility>
+
+#include "runtime/ops/lowering.h"
+#include "shaders/pool.h"
+
+namespace vitrine {
+namespace {
+
+void infer(InferContext& c) {
+  const Value& tokens = c.input(0);
+  c.require(tokens.shape.rank() == 3 && is_computable(tokens.dtype),
+            "the tokens are " + std::string(name_of(tokens.dtype)) + " " + tokens.shape.to_string() +
+                ", expected f32 or f16 [images, tokens, dims]");
+  const auto first = static_cast<uint64_t>(c.attributes().integer("first"));
+  const auto count = static_cast<uint64_t>(c.attributes().integer("count"));
+  const uint64_t all = tokens.shape[1];
+  c.require(count > 0 && count <= all && first <= all - count,
+            std::to_string(count) + " tokens from number " + std::to_string(first) +
+                " on were asked for, of " + std::to_string(all));
+  c.output({tokens.shape[0], tokens.shape[2]}, tokens.dtype);
+}
+
+double flops(const LowerContext& c) {
+  return c.attributes().number("count") * static_cast<double>(c.output(0).shape.elements());
+}
+
+std::optional<std::string> refuses(const LowerContext& c) {
+  return refuse(c, "pool", name_of(c.input(0).dtype));
+}
+
+Lowered lower(const LowerContext& c) {
+  const Shape& tokens = c.input(0).shape;
+  const uint64_t count = c.output(0).shape.elements();
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("pool", name_of(c.input(0).dtype));
+  dispatch.constants = {workgroup_size(c.device(), 64), to_u32(tokens[2])};
+  dispatch.operands = {Operand::input(0), Operand::output(0)};
+  dispatch.set_params(shader::PoolParams{to_u32(count), to_u32(tokens[1]),
+                                         to_u32(static_cast<uint64_t>(c.attributes().integer("first"))),
+                                         to_u32(static_cast<uint64_t>(c.attributes().integer("count")))});
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  Lowered lowered;
+  lowered.dispatches.push_back(std::move(dispatch));
+  return lowered;
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+
+}  // namespace
+
+const OpDef op_pool{"pool", infer, flops, kernels};
+
+ValueId pool_token(Graph& graph, std::string name, ValueId tokens, uint64_t index) {
+  return pool_mean(graph, std::move(name), tokens, index, 1);
+}
+
+ValueId pool_mean(Graph& graph, std::string name, ValueId tokens, uint64_t first, uint64_t count) {
+  return graph.add(op_pool, std::move(name), {tokens},
+                   {{"first", static_cast<int64_t>(first)}, {"count", static_cast<int64_t>(count)}})[0];
+}
+
+}  // namespace vitrine
