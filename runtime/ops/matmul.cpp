@@ -1,0 +1,135 @@
+#include "runtime/ops/matmul.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/matmul_kernels.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::array kernels{
+    KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled},
+    KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat},
+};
+
+}  // namespace
+
+MatmulSizes matmul_sizes(const LowerContext& context) {
+  const Shape& weight = context.input(matmul_input::weight).shape;
+  return {.m = context.input(matmul_input::x).shape.rows(), .n = weight[0], .k = weight[1]};
+}
+
+void infer_matmul(InferContext& c) {
+  const Value& x = c.input(matmul_input::x);
+  const Value& weight = c.input(matmul_input::weight);
+  c.require(is_computable(x.dtype) && weight.dtype == x.dtype,
+            "x is " + std::string(name_of(x.dtype)) + " and the weight " +
+                std::string(name_of(weight.dtype)) + ", both f32 or both f16 were expected");
+  c.require(weight.shape.rank() == 2, "the weight is " + weight.shape.to_string() + ", [N, K] was expected");
+  c.require(x.shape.rank() >= 1 && x.shape[-1] == weight.shape[1],
+            "x is " + x.shape.to_string() + " and the weight " + weight.shape.to_string() +
+                ", [.., K] and [N, K] were expected");
+  const uint64_t n = weight.shape[0];
+  std::vector<uint64_t> dims(x.shape.dims().begin(), x.shape.dims().end());
+  dims.back() = n;
+  const Shape shape{std::span<const uint64_t>(dims)};
+
+  const auto check = [&](uint32_t at, const char* what, const Shape& expected) {
+    if (!c.has_input(at)) return;
+    const Value& value = c.input(at);
+    c.require(value.dtype == DType::f32 && value.shape == expected,
+              std::string(what) + " is " + std::string(name_of(value.dtype)) + " " + value.shape.to_string() +
+                  ", f32 " + expected.to_string() + " was expected");
+  };
+  check(matmul_input::bias, "the bias", Shape{n});
+  check(matmul_input::scale, "the scale", Shape{n});
+  check(matmul_input::residual, "the residual", shape);
+
+  const int64_t activation = c.attributes().integer("activation");
+  c.require(activation >= 0 && activation < VITRINE_ACTIVATION_COUNT,
+            "the activation is number " + std::to_string(activation) + ", 0 to " +
+                std::to_string(VITRINE_ACTIVATION_COUNT - 1) + " were expected");
+  const auto out = static_cast<DType>(c.attributes().integer("out"));
+  c.require(out == x.dtype || out == DType::f32,
+            "the output is to be " + std::string(name_of(out)) + ", x's dtype or f32 was expected");
+  c.output(shape, out);
+}
+
+double matmul_flops(const LowerContext& context) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  return 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
+}
+
+std::string matmul_variant(const LowerContext& context) {
+  return storage_variant(context.input(matmul_input::x).dtype, context.output(0).dtype);
+}
+
+std::optional<std::string> refuse_matmul(const LowerContext& context, std::string_view shader) {
+  if (auto reason = refuse(context, shader, matmul_variant(context))) return reason;
+  const auto too_long = [&](const Value& value) -> std::optional<std::string> {
+    if (value.bytes() <= context.device().max_storage_range) return std::nullopt;
+    return "'" + value.name + "' takes " + std::to_string(value.bytes()) +
+           " bytes, the device binds at most " + std::to_string(context.device().max_storage_range);
+  };
+  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (!context.has_input(i)) continue;
+    if (auto reason = too_long(context.input(i))) return reason;
+  }
+  return too_long(context.output(0));
+}
+
+std::vector<uint32_t> epilogue_constants(const LowerContext& context) {
+  return {to_u32(static_cast<uint64_t>(context.attributes().integer("activation"))),
+          context.has_input(matmul_input::bias), context.has_input(matmul_input::scale),
+          context.has_input(matmul_input::residual)};
+}
+
+std::vector<Operand> matmul_operands(const LowerContext& context) {
+  std::vector<Operand> operands;
+  for (uint32_t i = 0; i <= matmul_input::residual; ++i) {
+    operands.push_back(context.has_input(i) ? Operand::input(i) : Operand::nothing());
+  }
+  operands.push_back(Operand::output(0));
+  return operands;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context) {
+  if (!context.has_input(matmul_input::residual) || context.output(0).dtype != DType::f32) return {};
+  // The residual's memory must have no second reader inside the node.
+  const auto& inputs = context.node().inputs;
+  const ValueId residual = inputs[matmul_input::residual];
+  if (std::count(inputs.begin(), inputs.end(), residual) > 1) return {};
+  return {{0, matmul_input::residual}};
+}
+
+std::optional<size_t> pick_tile(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
+                                DeviceType device) {
+  // How many workgroups it takes to fill such a device; Vulkan doesn't tell.
+  const double filled = device == DeviceType::discrete ? 96 : device == DeviceType::cpu ? 8 : 24;
+  std::optional<size_t> best;
+  double shortest = 0;
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const auto count =
+        static_cast<double>(ceil_div(sizes.m, tiles[i].tile_m) * ceil_div(sizes.n, tiles[i].tile_n));
+    const double work = count * tiles[i].tile_m * tiles[i].tile_n / tiles[i].speed;
+    const double time = work * std::max(1.0, filled / count);
+    if (!best || time < shortest) {
+      best = i;
+      shortest = time;
+    }
+  }
+  return best;
+}
+
+const OpDef op_matmul{"matmul", infer_matmul, matmul_flops, kernels};
+
+ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options) {
+  const DType out = options.out.value_or(graph.value(x).dtype);
+  return graph.add(
+      op_matmul, std::move(name), {x, weight, options.bias, options.scale, options.residual},
+      {{"activation", static_cast<int64_t>(options.activation)}, {"out", static_cast<int64_t>(out)}})[0];
+}
+
+}  // namespace vitrine

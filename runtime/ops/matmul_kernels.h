@@ -1,0 +1,89 @@
+// Inside matmul: its kernels, each in a file of its own, and what they share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "shaders/matmul.h"
+
+namespace vitrine {
+
+// The node's inputs, in order; from bias on they may be none.
+namespace matmul_input {
+constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4;
+}
+
+// C[m,n] = epilogue(A[m,k] W[n,k]^T)
+struct MatmulSizes {
+  uint64_t m = 0, n = 0, k = 0;
+};
+MatmulSizes matmul_sizes(const LowerContext& context);
+void infer_matmul(InferContext& context);
+double matmul_flops(const LowerContext& context);
+std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
+
+// Why a kernel that binds whole tensors as storage buffers can't run the node, if it can't.
+std::optional<std::string> refuse_matmul(const LowerContext& context, std::string_view shader);
+
+// The specialization constants 0 to 3, which shaders/lib/epilogue.glsl reads.
+std::vector<uint32_t> epilogue_constants(const LowerContext& context);
+// A, W, bias, scale, residual, C: the bindings of the descriptor-bound kernels.
+std::vector<Operand> matmul_operands(const LowerContext& context);
+// The output may take over the residual's memory: each element is read and written by one invocation.
+std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context);
+
+// A tile of a kernel and what it is worth: `speed` is how fast it multiplies when there are tiles enough
+// to fill the device, relative to the fastest one.
+struct TileWorth {
+  uint32_t tile_m = 0, tile_n = 0;
+  double speed = 0;
+};
+// The index of the tile that should finish first: padding at the edges and an unfilled device count against
+// the large ones. No index when there are no tiles.
+std::optional<size_t> pick_tile(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
+                                DeviceType device);
+
+// ---- tiled: shared memory, any device ------------------------------------------------------------
+
+struct TiledShape {
+  uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
+  double speed;
+  uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
+  uint32_t shared_bytes() const { return 4 * (tile_m + tile_n) * (step_k + 4); }
+};
+std::span<const TiledShape> tiled_shapes();
+bool fits(const TiledShape& shape, const Capabilities& device);
+Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape);
+
+std::optional<std::string> refuse_tiled(const LowerContext& context);
+double prefer_tiled(const LowerContext& context);
+Lowered lower_tiled(const LowerContext& context);
+
+// ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs ------------------------------------------------
+
+struct CoopmatShape {
+  CooperativeShape matrix;
+  uint32_t subgroup_size = 0;
+  uint32_t subgroups_m = 0, subgroups_n = 0;  // of a workgroup
+  uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
+  double speed = 0;
+  uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
+  uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
+  uint32_t step_k() const;
+  uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
+  uint32_t shared_bytes() const;
+};
+// The shapes that this device can run, from its own list of matrices; empty when it has none.
+std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device);
+Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape);
+
+std::optional<std::string> refuse_coopmat(const LowerContext& context);
+double prefer_coopmat(const LowerContext& context);
+Lowered lower_coopmat(const LowerContext& context);
+
+}  // namespace vitrine
