@@ -1,0 +1,78 @@
+#include "runtime/ops/grouped_matmul.h"
+
+#include <array>
+
+#include "runtime/ops/lowering.h"
+#include "shaders/grouped_matmul.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint32_t input_x = 0, input_weight = 1, input_bias = 2;
+constexpr uint32_t rows_each = 4;
+
+void infer(InferContext& c) {
+  const Value& x = c.input(input_x);
+  const Value& weight = c.input(input_weight);
+  c.require(is_computable(x.dtype) && weight.dtype == x.dtype,
+            "x is " + std::string(name_of(x.dtype)) + " and the weight " +
+                std::string(name_of(weight.dtype)) + ", both f32 or both f16 were expected");
+  c.require(weight.shape.rank() == 3,
+            "the weight is " + weight.shape.to_string() + ", [G, N, K] was expected");
+  const uint64_t groups = weight.shape[0], n = weight.shape[1], k = weight.shape[2];
+  c.require(x.shape.rank() >= 1 && x.shape[-1] == groups * k,
+            "x is " + x.shape.to_string() + " and the weight " + weight.shape.to_string() +
+                ", [.., G*K] and [G, N, K] were expected");
+  if (c.has_input(input_bias)) {
+    const Value& bias = c.input(input_bias);
+    c.require(bias.dtype == DType::f32 && bias.shape == Shape{groups, n},
+              "the bias is " + std::string(name_of(bias.dtype)) + " " + bias.shape.to_string() + ", f32 " +
+                  Shape{groups, n}.to_string() + " was expected");
+  }
+  std::vector<uint64_t> dims(x.shape.dims().begin(), x.shape.dims().end());
+  dims.back() = groups * n;
+  c.output(Shape{std::span<const uint64_t>(dims)}, x.dtype);
+}
+
+double flops(const LowerContext& c) {
+  return 2.0 * static_cast<double>(c.output(0).shape.elements()) *
+         static_cast<double>(c.input(input_weight).shape[2]);
+}
+
+std::optional<std::string> refuses(const LowerContext& c) {
+  return refuse(c, "grouped_matmul", name_of(c.input(input_x).dtype));
+}
+
+Lowered lower(const LowerContext& c) {
+  const Shape& weight = c.input(input_weight).shape;
+  const uint64_t rows = c.input(input_x).shape.rows();
+  const uint64_t jobs = ceil_div(rows, rows_each) * weight[0] * weight[1];
+  const uint32_t local_size = workgroup_size(c.device(), 64);
+
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("grouped_matmul", name_of(c.input(input_x).dtype));
+  dispatch.constants = {local_size, rows_each, c.has_input(input_bias)};
+  dispatch.operands = {Operand::input(input_x), Operand::input(input_weight),
+                       c.has_input(input_bias) ? Operand::input(input_bias) : Operand::nothing(),
+                       Operand::output(0)};
+  dispatch.set_params(shader::GroupedMatmulParams{.rows = to_u32(rows),
+                                                  .groups = to_u32(weight[0]),
+                                                  .n = to_u32(weight[1]),
+                                                  .k = to_u32(weight[2]),
+                                                  .jobs = to_u32(jobs)});
+  dispatch.groups = spread_groups(c.device(), ceil_div(jobs, local_size));
+  return lowered;
+}
+
+constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower}};
+
+}  // namespace
+
+const OpDef op_grouped_matmul{"grouped_matmul", infer, flops, kernels};
+
+ValueId grouped_matmul(Graph& graph, std::string name, ValueId x, ValueId weight, ValueId bias) {
+  return graph.add(op_grouped_matmul, std::move(name), {x, weight, bias})[0];
+}
+
+}  // namespace vitrine
