@@ -1,0 +1,47 @@
+// Inside attention and plain_attention: what they share, and attention's kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/attention.h"
+#include "shaders/attention.h"
+
+namespace vitrine {
+
+namespace attention_input {
+constexpr uint32_t q = 0, k = 1, v = 2;
+}
+
+struct AttentionSizes {
+  uint64_t batch = 0, queries = 0, keys = 0, heads = 0, key_width = 0, value_width = 0;
+  double flops() const;  // of both products
+};
+AttentionSizes attention_sizes(const LowerContext& context);
+Attributes attention_attributes(const AttentionOptions& options);
+// Checks the inputs; returns the result's shape.
+Shape infer_attention_inputs(InferContext& context);
+void infer_attention(InferContext& context);
+double attention_flops(const LowerContext& context);
+// All parameters but how many pieces of work there are.
+shader::AttentionParams attention_params(const LowerContext& context, uint64_t blocks);
+
+// ---- tiled: shared memory, any device --------------------------------------------------------------
+
+// How a workgroup works: over block_q queries and block_k keys at a time.
+struct AttentionTile {
+  uint32_t threads, block_q, block_k;
+};
+std::span<const AttentionTile> attention_tiles();
+uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes);
+bool fits(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device);
+Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTile& tile);
+
+std::optional<std::string> refuse_attention_tiled(const LowerContext& context);
+double prefer_attention_tiled(const LowerContext& context);
+Lowered lower_attention_tiled(const LowerContext& context);
+
+}  // namespace vitrine
