@@ -68,10 +68,14 @@ struct Capabilities {
   bool synchronization2 = false, timeline_semaphore = false, maintenance4 = false;
   Need has = Need::none;
   uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
+  uint32_t subgroup_operations = 0;      // VkSubgroupFeatureFlags that compute shaders may use
+  uint32_t max_workgroup_subgroups = 0;  // when a subgroup size is required; 0: no bound is known
   std::vector<CooperativeShape> cooperative_shapes;
   bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
   bool memory_budget = false;
   bool scalar_layout = false;
+  bool mixed_dot_product = false;  // 4x8-bit dot products of mixed signs are accelerated
+  bool memory_model = false;       // vulkanMemoryModel, which cooperative matrices build on
   bool robust_buffer_access = false;
   bool portability_subset = false;
 
@@ -80,11 +84,12 @@ struct Capabilities {
   uint32_t max_workgroup_invocations = 0;
   uint32_t max_shared_bytes = 0;
   uint32_t max_push_bytes = 0;
+  uint32_t max_storage_buffers = 0;  // in one descriptor set of one compute shader
   uint64_t max_storage_range = 0;
   uint64_t max_allocation = 0;
   uint64_t max_buffer_bytes = 0;
   uint64_t storage_alignment = 0;
-  double timestamp_period_ns = 0;    // kept a double: it is below 1 on real devices
+  double timestamp_period_ns = 0;     // kept a double: it is below 1 on real devices
   uint32_t timestamp_valid_bits = 0;  // 0: no timestamps on this queue
   std::vector<MemoryHeap> heaps;
   std::vector<MemoryType> memory_types;

@@ -1,0 +1,61 @@
+#include "runtime/vk/capabilities.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine {
+
+std::string_view name_of(DeviceType type) {
+  switch (type) {
+    case DeviceType::other:
+      return "other";
+    case DeviceType::integrated:
+      return "integrated";
+    case DeviceType::discrete:
+      return "discrete";
+    case DeviceType::virtual_gpu:
+      return "virtual";
+    case DeviceType::cpu:
+      return "cpu";
+  }
+  return "?";
+}
+
+std::string to_string(Need needs) {
+  static constexpr std::pair<Need, std::string_view> names[] = {
+      {Need::storage16, "storage16"}, {Need::fp16, "fp16"},
+      {Need::int8, "int8"},           {Need::int64, "int64"},
+      {Need::addresses, "addresses"}, {Need::coopmat, "coopmat"},
+      {Need::coopmat2, "coopmat2"},   {Need::subgroup_control, "subgroup_control"}};
+  std::string text;
+  for (const auto& [need, name] : names) {
+    if (!contains(needs, need)) continue;
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+bool Capabilities::unified_memory() const {
+  // A small window into a discrete card's memory (256 MiB without resizable BAR) doesn't count: only
+  // the device's largest local heap holds whole models.
+  uint64_t largest = 0;
+  for (const MemoryHeap& heap : heaps) {
+    if (heap.device_local) largest = std::max(largest, heap.bytes);
+  }
+  return std::ranges::any_of(memory_types, [&](const MemoryType& memory) {
+    return memory.device_local && memory.host_visible && memory.host_coherent && memory.heap < heaps.size() &&
+           heaps[memory.heap].device_local && heaps[memory.heap].bytes == largest;
+  });
+}
+
+std::optional<CooperativeShape> Capabilities::coopmat(std::string_view a, std::string_view b,
+                                                      std::string_view c) const {
+  const auto found = std::ranges::find_if(cooperative_shapes, [&](const CooperativeShape& shape) {
+    return shape.a == a && shape.b == b && shape.c == c && shape.result == c;
+  });
+  if (found == cooperative_shapes.end()) return std::nullopt;
+  return *found;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,70 @@
+#include "runtime/vk/quirks.h"
+
+#include <vulkan/vulkan_core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace vitrine {
+namespace {
+
+void drop_cooperative_matrices(Capabilities& device) {
+  const auto dropped = static_cast<uint32_t>(Need::coopmat | Need::coopmat2);
+  device.has = static_cast<Need>(static_cast<uint32_t>(device.has) & ~dropped);
+  device.cooperative_shapes.clear();
+}
+
+bool has_cooperative_matrices(const Capabilities& device) {
+  return device.supports(Need::coopmat) || !device.cooperative_shapes.empty();
+}
+
+bool is_wide_software_driver(const Capabilities& device) {
+  return device.subgroup_size != 8 && has_cooperative_matrices(device);
+}
+
+bool lacks_matrix_units(const Capabilities& device) {
+  return !device.mixed_dot_product && has_cooperative_matrices(device);
+}
+
+constexpr std::string_view amd_emulates =
+    "the driver lists cooperative matrices on GPUs without matrix units (before RDNA 3, whose mixed-sign "
+    "dot products are not accelerated) and emulates them slowly: "
+    "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
+
+constexpr std::array<Quirk, 3> table{{
+    {.name = "software-driver-wide-coopmat",
+     .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .applies = is_wide_software_driver,
+     .effect = drop_cooperative_matrices,
+     .why = "with vectors wider than 8 lanes (LP_NATIVE_VECTOR_WIDTH=512) Mesa 26.1.6 crashes while it "
+            "compiles cooperative matrices"},
+    {.name = "amd-proprietary-emulated-coopmat",
+     .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
+     .applies = lacks_matrix_units,
+     .effect = drop_cooperative_matrices,
+     .why = amd_emulates},
+    {.name = "amdvlk-emulated-coopmat",
+     .driver_id = VK_DRIVER_ID_AMD_OPEN_SOURCE,
+     .applies = lacks_matrix_units,
+     .effect = drop_cooperative_matrices,
+     .why = amd_emulates},
+}};
+
+}  // namespace
+
+std::span<const Quirk> all_quirks() { return table; }
+
+Capabilities apply_quirks(Capabilities snapshot, std::span<const Quirk> quirks) {
+  for (const Quirk& quirk : quirks) {
+    if (snapshot.driver_id != quirk.driver_id || snapshot.driver_version < quirk.first_version ||
+        snapshot.driver_version > quirk.last_version) {
+      continue;
+    }
+    if (quirk.applies != nullptr && !quirk.applies(snapshot)) continue;
+    quirk.effect(snapshot);
+    snapshot.quirks.emplace_back(quirk.name);
+  }
+  return snapshot;
+}
+
+}  // namespace vitrine
