@@ -1,0 +1,149 @@
+#include "runtime/vk/memory.h"
+
+#include <volk.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/util/error.h"
+#include "runtime/vk/device.h"
+#include "runtime/vk/result.h"
+#include "runtime/vk/vma.h"
+
+namespace vitrine {
+namespace {
+
+VmaAllocationCreateInfo allocation_info(BufferKind kind) {
+  VmaAllocationCreateInfo info{};
+  switch (kind) {
+    case BufferKind::device:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+      break;
+    case BufferKind::upload:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+      info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
+      break;
+    case BufferKind::readback:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+      info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
+      break;
+    case BufferKind::direct:
+      // The usual answer of the allocator for memory that the host reads is host memory; here only a
+      // type that is both will do, a cached one where there is a choice.
+      info.usage = VMA_MEMORY_USAGE_UNKNOWN;
+      info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      info.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                           VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+      info.preferredFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+      break;
+  }
+  return info;
+}
+
+// Free bytes in the fullest hope: the largest remainder among the heaps that the kind would use.
+uint64_t free_bytes(const Device& device, bool on_device) {
+  uint64_t most = 0;
+  const std::vector<HeapBudget> budgets = device.heap_budgets();
+  const std::vector<MemoryHeap>& heaps = device.capabilities().heaps;
+  const bool has_host_heap =
+      std::ranges::any_of(heaps, [](const MemoryHeap& heap) { return !heap.device_local; });
+  for (size_t i = 0; i < budgets.size(); ++i) {
+    if (heaps[i].device_local == on_device || !has_host_heap) most = std::max(most, budgets[i].free_bytes());
+  }
+  return most;
+}
+
+std::string subject(BufferKind kind, uint64_t bytes, std::string_view name) {
+  return "buffer '" + std::string(name) + "' needs " + std::to_string(bytes) + " bytes of " +
+         std::string(name_of(kind)) + " memory";
+}
+
+}  // namespace
+
+std::string_view name_of(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::device:
+      return "device";
+    case BufferKind::upload:
+      return "upload";
+    case BufferKind::readback:
+      return "readback";
+    case BufferKind::direct:
+      return "direct";
+  }
+  return "?";
+}
+
+Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view name)
+    : device_(&device), kind_(kind), bytes_(bytes) {
+  const Capabilities& capabilities = device.capabilities();
+  if (bytes == 0)
+    throw Error(ErrorCode::failed, "buffer '" + std::string(name) + "' was asked for with 0 bytes");
+  if (kind == BufferKind::direct && !capabilities.unified_memory()) {
+    throw Error(ErrorCode::failed, subject(kind, bytes, name) + " but device '" + capabilities.name +
+                                       "' has no memory that is both its own and the host's");
+  }
+  const uint64_t largest = std::min(capabilities.max_buffer_bytes, capabilities.max_allocation);
+  if (bytes > largest) {
+    throw Error(ErrorCode::failed, subject(kind, bytes, name) + ", the most that device '" +
+                                       capabilities.name + "' gives in one piece is " +
+                                       std::to_string(largest));
+  }
+
+  VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = bytes;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  const bool addressable = capabilities.supports(Need::addresses);
+  if (addressable) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  const VmaAllocationCreateInfo allocation = allocation_info(kind);
+  VmaAllocationInfo made{};
+  const VkResult result =
+      vmaCreateBuffer(device.allocator(), &info, &allocation, &handle_, &allocation_, &made);
+  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) {
+    throw Error(ErrorCode::failed, "out of memory on device '" + capabilities.name +
+                                       "': " + subject(kind, bytes, name) + ", " +
+                                       std::to_string(free_bytes(device, on_device())) + " are free");
+  }
+  check(result, "vmaCreateBuffer");
+  mapped_ = static_cast<std::byte*>(made.pMappedData);
+  if (addressable) {
+    const VkBufferDeviceAddressInfo where{
+        .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .pNext = nullptr, .buffer = handle_};
+    address_ = device.vk().vkGetBufferDeviceAddress(device.handle(), &where);
+  }
+  device.count_allocated(on_device(), bytes);
+  device.set_name(VK_OBJECT_TYPE_BUFFER, handle_, name);
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  Buffer(std::move(other)).swap(*this);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (handle_ == VK_NULL_HANDLE) return;
+  vmaDestroyBuffer(device_->allocator(), handle_, allocation_);
+  device_->count_freed(on_device(), bytes_);
+}
+
+void Buffer::swap(Buffer& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(kind_, other.kind_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(handle_, other.handle_);
+  std::swap(allocation_, other.allocation_);
+  std::swap(address_, other.address_);
+  std::swap(mapped_, other.mapped_);
+}
+
+void Buffer::flush(uint64_t offset, uint64_t bytes) const {
+  check(vmaFlushAllocation(device_->allocator(), allocation_, offset, bytes), "vmaFlushAllocation");
+}
+
+void Buffer::invalidate(uint64_t offset, uint64_t bytes) const {
+  check(vmaInvalidateAllocation(device_->allocator(), allocation_, offset, bytes), "vmaInvalidateAllocation");
+}
+
+}  // namespace vitrine
