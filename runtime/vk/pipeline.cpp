@@ -177,7 +177,7 @@ DeviceHandle<VkShaderModule> make_module(const Device& device, std::span<const u
 }
 
 DeviceHandle<VkPipeline> make_pipeline(const Device& device, const PipelineRequest& request,
-                                       VkPipelineLayout layout, VkPipelineCache cache, bool capture) {
+                                       VkPipelineLayout layout, bool capture) {
   const DeviceHandle<VkShaderModule> module = make_module(device, request.shader->words);
   std::vector<VkSpecializationMapEntry> entries(request.constants.size());
   for (uint32_t i = 0; i < entries.size(); ++i) entries[i] = {i, i * 4, 4};
@@ -204,7 +204,7 @@ DeviceHandle<VkPipeline> make_pipeline(const Device& device, const PipelineReque
   if (capture) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =
-      device.vk().vkCreateComputePipelines(device.handle(), cache, 1, &info, nullptr, &pipeline);
+      device.vk().vkCreateComputePipelines(device.handle(), request.cache, 1, &info, nullptr, &pipeline);
   if (result != VK_SUCCESS) {
     throw Error(ErrorCode::failed, "shader '" + std::string(request.shader->shader) + "', variant '" +
                                        std::string(request.shader->variant) +
@@ -240,7 +240,7 @@ void check_pipeline(const Capabilities& device, const Reflection& module, const 
   PipelineCheck(device, module, request).run();
 }
 
-Pipeline::Pipeline(Device& device, const PipelineRequest& request, VkPipelineCache cache)
+Pipeline::Pipeline(Device& device, const PipelineRequest& request)
     : device_(&device),
       reflection_(reflect(request.shader->words)),
       push_bytes_(push_bytes_of(request)),
@@ -248,7 +248,7 @@ Pipeline::Pipeline(Device& device, const PipelineRequest& request, VkPipelineCac
   check_pipeline(device.capabilities(), reflection_, request);
   if (request.shader->bind == BindMode::descriptors) set_layout_ = make_set_layout(device, request.operands);
   layout_ = make_layout(device, set_layout_.get(), push_bytes_);
-  pipeline_ = make_pipeline(device, request, layout_.get(), cache, captured_);
+  pipeline_ = make_pipeline(device, request, layout_.get(), captured_);
   device.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline_.get(),
                   std::string(request.shader->shader) + "/" + std::string(request.shader->variant));
 }

@@ -24,7 +24,8 @@ struct PipelineRequest {
   uint32_t subgroup_size = 0;           // a size that it must run with, in full subgroups; 0: any
   uint32_t operands = 0;                // buffers bound, or addresses pushed
   uint32_t params_bytes = 0;            // of the parameter struct, without addresses
-  bool capture_statistics = false;      // for pipeline_statistics(); ignored where the device has none
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  bool capture_statistics = false;  // for Pipeline::statistics(); ignored where the device has none
 };
 
 // Bytes of push constants that a request takes: its addresses, then its parameters.
@@ -44,7 +45,7 @@ struct ExecutableStatistics {
 class Pipeline {
  public:
   // Pipelines may be created on several threads at once, with the same cache.
-  Pipeline(Device& device, const PipelineRequest& request, VkPipelineCache cache = VK_NULL_HANDLE);
+  Pipeline(Device& device, const PipelineRequest& request);
 
   VkPipeline handle() const { return pipeline_.get(); }
   VkPipelineLayout layout() const { return layout_.get(); }
