@@ -1,5 +1,7 @@
 #include "runtime/graph/weight_store.h"
 
+#include <volk.h>
+
 #include <algorithm>
 #include <cstring>
 
