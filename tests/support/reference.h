@@ -36,6 +36,8 @@ Values assemble_tokens(const Values& patches, const Shape& patches_shape, const 
 Values pool(const Values& tokens, const Shape& shape, uint64_t first, uint64_t count);
 
 // reference_move.cpp
+// The value of `to` that is nearest, the even one of two: what storing as `to` gives.
+double nearest(DType to, double value);
 Values slice(const Values& x, const Shape& shape, int axis, uint64_t begin, uint64_t end);
 Values concat(const std::vector<Values>& parts, const std::vector<Shape>& shapes, int axis);
 Values gather(const Values& x, const Shape& shape, const Values& rows);

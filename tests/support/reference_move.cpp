@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tests/support/reference.h"
@@ -18,6 +20,20 @@ size_t from_front(const Shape& shape, int axis) {
 }
 
 }  // namespace
+
+double nearest(DType to, double value) {
+  if (!std::isfinite(value) || value == 0) return value;
+  // The fraction's bits, and the smallest and largest exponents of normal numbers.
+  const int fraction = to == DType::f16 ? 10 : to == DType::bf16 ? 7 : 23;
+  const int lowest = to == DType::f16 ? -14 : -126, highest = to == DType::f16 ? 15 : 127;
+  const int unit = std::max(std::ilogb(value), lowest) - fraction;
+  const double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);  // nearbyint: ties to even
+  if (std::abs(rounded) >= std::ldexp(1.0, highest + 1)) {
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  }
+  return rounded;
+}
 
 Values slice(const Values& x, const Shape& shape, int axis, uint64_t begin, uint64_t end) {
   Values y;

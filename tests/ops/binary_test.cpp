@@ -1,0 +1,73 @@
+#include "runtime/ops/binary.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+
+#include "runtime/util/error.h"
+#include "tests/support/op_test.h"
+#include "tests/support/reference.h"
+
+namespace vitrine {
+namespace {
+
+using test::HostTensor;
+
+test::OpCase op_case(bool product, HostTensor a, HostTensor b) {
+  test::OpCase result;
+  result.label = std::string(product ? "multiply " : "add ") + a.shape.to_string() + " " +
+                 std::string(name_of(a.dtype)) + " and " + std::string(name_of(b.dtype));
+  result.expected = {product ? reference::multiply(a.values, b.values) : reference::add(a.values, b.values)};
+  result.inputs = {{std::move(a)}, {std::move(b)}};
+  result.build = [=](Graph& graph, std::span<const ValueId> in) {
+    return std::vector{product ? multiply(graph, "y", in[0], in[1]) : add(graph, "y", in[0], in[1])};
+  };
+  return result;
+}
+
+TEST_CASE("add and multiply match the float64 reference") {
+  for (const bool product : {false, true}) {
+    for (const DType a : {DType::f32, DType::f16}) {
+      for (const DType b : {DType::f32, DType::f16}) {
+        for (const Shape& shape : {Shape{1}, Shape{3}, Shape{5, 197}, Shape{2, 50, 384}, Shape{4099}}) {
+          test::check_op(op_binary, op_case(product, test::random_tensor(shape, a, 1),
+                                            test::random_tensor(shape, b, 2)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("add and multiply keep NaN and infinity") {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const bool product : {false, true}) {
+    test::OpCase nonfinite = op_case(product, {{6}, DType::f32, {inf, -inf, nan, inf, 1.0, 2.0}},
+                                     {{6}, DType::f32, {1.0, inf, 1.0, 0.0, 0.0, nan}});
+    nonfinite.allow_nonfinite = true;
+    test::check_op(op_binary, nonfinite);
+  }
+}
+
+TEST_CASE("add and multiply may overwrite an input, and take the same value twice") {
+  const HostTensor a = test::random_tensor({13, 77}, DType::f32, 1),
+                   b = test::random_tensor({13, 77}, DType::f32, 2);
+  test::OpCase chain = op_case(false, a, b);
+  const reference::Values sum = reference::add(a.values, b.values);
+  chain.expected = {reference::add(b.values, reference::multiply(reference::add(sum, sum), a.values))};
+  chain.build = [](Graph& graph, std::span<const ValueId> in) {
+    const ValueId s = add(graph, "sum", in[0], in[1]);
+    const ValueId twice = add(graph, "twice", s, s);
+    const ValueId product = multiply(graph, "product", twice, in[0]);
+    return std::vector{add(graph, "y", in[1], product)};
+  };
+  test::check_op(op_binary, chain);
+}
+
+TEST_CASE("add refuses different shapes") {
+  Graph graph;
+  const ValueId a = graph.input("a", {2, 3}), b = graph.input("b", {3, 2});
+  CHECK_THROWS_AS(add(graph, "sum", a, b), Error);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,59 @@
+#include "runtime/ops/lowering.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace vitrine {
+namespace {
+
+Capabilities small_device() {
+  Capabilities device;
+  device.type = DeviceType::integrated;
+  device.max_workgroup_count = {65535, 65535, 65535};
+  device.max_workgroup_size = {128, 128, 64};
+  device.max_workgroup_invocations = 128;
+  device.subgroup_size = 32;
+  return device;
+}
+
+TEST_CASE("workgroup_size keeps to both limits and to powers of two") {
+  Capabilities device = small_device();
+  CHECK(workgroup_size(device, 256) == 128);
+  CHECK(workgroup_size(device, 100) == 64);
+  device.max_workgroup_size[0] = 1000;
+  device.max_workgroup_invocations = 1000;
+  CHECK(workgroup_size(device, 1024) == 512);
+}
+
+TEST_CASE("row_workgroup_size follows the width on a GPU and is one subgroup on a CPU") {
+  Capabilities device = small_device();
+  CHECK(row_workgroup_size(device, 1) == 32);
+  CHECK(row_workgroup_size(device, 197) == 64);
+  CHECK(row_workgroup_size(device, 768) == 128);
+  device.type = DeviceType::cpu;
+  device.subgroup_size = 8;
+  CHECK(row_workgroup_size(device, 768) == 8);
+  device.subgroup_size = 1;
+  CHECK(row_workgroup_size(device, 768) == 4);
+}
+
+TEST_CASE("spread_groups covers every count within the device's limit") {
+  const Capabilities device = small_device();
+  CHECK(spread_groups(device, 1) == std::array<uint32_t, 3>{1, 1, 1});
+  CHECK(spread_groups(device, 65535) == std::array<uint32_t, 3>{65535, 1, 1});
+  CHECK(spread_groups(device, 65536) == std::array<uint32_t, 3>{32768, 2, 1});
+  for (const uint64_t count : {65537ull, 131071ull, 1000003ull, 16777259ull}) {
+    const auto groups = spread_groups(device, count);
+    CHECK(groups[0] <= 65535);
+    CHECK(groups[1] <= 65535);
+    CHECK(uint64_t{groups[0]} * groups[1] >= count);
+    CHECK(uint64_t{groups[0]} * groups[1] < count + groups[1]);
+  }
+}
+
+TEST_CASE("storage_variant names both dtypes where they differ") {
+  CHECK(storage_variant(DType::f32, DType::f32) == "f32");
+  CHECK(storage_variant(DType::f32, DType::f16) == "f32_f16");
+}
+
+}  // namespace
+}  // namespace vitrine
