@@ -13,13 +13,13 @@ extern const OpDef op_assemble_tokens;
 
 // Each may be none. All are f32.
 struct TokenOptions {
-  ValueId class_token;         // [D]
-  ValueId distillation_token;  // [D]
-  ValueId registers;           // [R, D]
+  ValueId class_token{};         // [D]
+  ValueId distillation_token{};  // [D]
+  ValueId registers{};           // [R, D]
   // [n, D]. With P patches, n = P gives the patches positions; n = P + the class and distillation
   // tokens all tokens but the registers; n = all tokens, every one.
-  ValueId positions;
-  std::optional<DType> out;  // f32 when left out
+  ValueId positions{};
+  std::optional<DType> out = std::nullopt;  // f32 when left out
 };
 
 // patches [B, P, D] f32 or f16. Gives [B, tokens, D].

@@ -12,7 +12,7 @@ extern const OpDef op_layer_norm;
 
 struct LayerNormOptions {
   double eps = 1e-6;
-  std::optional<DType> out;  // the input's dtype when left out
+  std::optional<DType> out = std::nullopt;  // the input's dtype when left out
 };
 
 // x [.., width] f32 or f16; gamma and beta [width] f32. Statistics are f32, the variance takes a second

@@ -13,7 +13,7 @@ extern const OpDef op_patch_embed;
 
 struct PatchEmbedOptions {
   uint64_t patch_height = 0, patch_width = 0;
-  std::optional<DType> out;  // f32 when left out
+  std::optional<DType> out = std::nullopt;  // f32 when left out
 };
 
 // image [B, C, H, W] f32; weight [D, C, patch_height, patch_width] f32 or f16; bias [D] f32, or none.

@@ -76,6 +76,11 @@ TEST_CASE("convert rounds random f32 bit patterns") {
   for (const DType to : {DType::f16, DType::bf16}) check(to, x);
 }
 
+TEST_CASE("convert sends numbers beyond the largest to infinity, those that round to it not") {
+  check(DType::f16, {{6}, DType::f32, {65504, 65519.99609375, 65520, -65519.99609375, -65520, 1e38F}});
+  check(DType::f16, {{2, 2}, DType::bf16, {65280, 65536, -65280, -65536}});
+}
+
 TEST_CASE("convert handles every count of elements") {
   for (const uint64_t count : {1, 2, 3, 197, 257, 4099}) {
     for (const DType from : {DType::f32, DType::f16, DType::bf16}) {
