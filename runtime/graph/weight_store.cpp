@@ -14,20 +14,6 @@ namespace {
 constexpr uint64_t staging_bytes = 32ull << 20;
 constexpr uint64_t slab_limit = 256ull << 20;
 
-// The dispatch that converts `elements` values, as the convert operator lowers itself on this device.
-// Also used for packs: its operands are the source and the target.
-Lowered lower_conversion(DType from, DType to, uint64_t elements, const Capabilities& device) {
-  Graph graph;
-  convert(graph, "convert", graph.input("source", Shape{elements}, from), to);
-  const Node& node = graph.nodes().front();
-  const LowerContext context(graph, node, device);
-  for (const KernelDef& kernel : node.op->kernels) {
-    if (!kernel.refuses(context)) return kernel.lower(context);
-  }
-  throw Error(ErrorCode::failed, "this device can't convert " + std::string(name_of(from)) + " weights to " +
-                                     std::string(name_of(to)));
-}
-
 }  // namespace
 
 WeightStore::WeightStore(PipelineStore& pipelines, ConstantSource& source)

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array kernels{
     KernelDef{"tiled", refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled},
+    KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes},
 };
 
 }  // namespace

@@ -44,4 +44,10 @@ std::optional<std::string> refuse_attention_tiled(const LowerContext& context);
 double prefer_attention_tiled(const LowerContext& context);
 Lowered lower_attention_tiled(const LowerContext& context);
 
+// ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
+
+std::optional<std::string> refuse_attention_lanes(const LowerContext& context);
+double prefer_attention_lanes(const LowerContext& context);
+Lowered lower_attention_lanes(const LowerContext& context);
+
 }  // namespace vitrine

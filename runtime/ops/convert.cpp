@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/ops/lowering.h"
+#include "runtime/util/error.h"
 #include "shaders/convert.h"
 
 namespace vitrine {
@@ -46,6 +47,17 @@ const OpDef op_convert{"convert", infer, flops, kernels};
 ValueId convert(Graph& graph, std::string name, ValueId x, DType to) {
   if (graph.value(x).dtype == to) return x;
   return graph.add(op_convert, std::move(name), {x}, {{"to", static_cast<int64_t>(to)}})[0];
+}
+
+Lowered lower_conversion(DType from, DType to, uint64_t elements, const Capabilities& device) {
+  Graph graph;
+  convert(graph, "conversion", graph.input("source", Shape{elements}, from), to);
+  const LowerContext context(graph, graph.nodes().front(), device);
+  if (const auto reason = refuses(context)) {
+    throw Error(ErrorCode::failed, "this device can't convert " + std::string(name_of(from)) + " to " +
+                                       std::string(name_of(to)) + ": " + *reason);
+  }
+  return lower(context);
 }
 
 }  // namespace vitrine

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array kernels{
     KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled},
+    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat},
 };
 

@@ -86,4 +86,10 @@ std::optional<std::string> refuse_coopmat(const LowerContext& context);
 double prefer_coopmat(const LowerContext& context);
 Lowered lower_coopmat(const LowerContext& context);
 
+// ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
+
+std::optional<std::string> refuse_direct(const LowerContext& context);
+double prefer_direct(const LowerContext& context);
+Lowered lower_direct(const LowerContext& context);
+
 }  // namespace vitrine
