@@ -384,7 +384,7 @@ class Reader {
     });
     // glslang declares the same constant once for LocalSizeId and once more for gl_WorkGroupSize.
     const auto [first, last] = std::ranges::unique(out_.constants, [](const auto& a, const auto& b) {
-      if (a.id == b.id && (a.bytes != b.bytes || a.default_value != b.default_value)) {
+      if (a.id == b.id && a.bytes != b.bytes) {
         malformed("specialization constant " + std::to_string(a.id) + " is declared twice and differs");
       }
       return a.id == b.id;

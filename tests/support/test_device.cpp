@@ -1,6 +1,8 @@
 #include "tests/support/test_device.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -20,20 +22,27 @@ std::vector<std::string> take_messages() {
   return std::exchange(messages, {});
 }
 
-// Destroyed at exit: what the layers say of the device's own end counts too.
-struct Holder {
-  std::unique_ptr<TestDevice> device;
-  ~Holder() {
-    if (!device) return;
-    device->pipelines.reset();
-    device->device.reset();
-    device->instance.reset();
-    for (const std::string& message : take_messages()) {
+std::unique_ptr<TestDevice> shared_device;
+
+// Ends the device while the layers still live: at exit, their own statics go before ours. What they say
+// of the device's end counts too.
+class DeviceEnd final : public Catch::EventListenerBase {
+ public:
+  using EventListenerBase::EventListenerBase;
+  void testRunEnded(const Catch::TestRunStats&) override {
+    if (!shared_device) return;
+    shared_device->pipelines.reset();
+    shared_device->device.reset();
+    shared_device->instance.reset();
+    shared_device.reset();
+    const std::vector<std::string> last = take_messages();
+    for (const std::string& message : last) {
       std::fprintf(stderr, "validation message after the last test: %s\n", message.c_str());
-      std::_Exit(1);
     }
+    if (!last.empty()) std::_Exit(1);
   }
 };
+CATCH_REGISTER_LISTENER(DeviceEnd)
 
 std::unique_ptr<TestDevice> make() {
   auto made = std::make_unique<TestDevice>();
@@ -58,22 +67,21 @@ std::unique_ptr<TestDevice> make() {
 }  // namespace
 
 TestDevice& test_device() {
-  static Holder holder;
-  if (!holder.device) {
+  if (!shared_device) {
     std::string reason;
     try {
-      holder.device = make();
+      shared_device = make();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::no_device) throw;
       reason = error.what();
     }
-    if (!holder.device) {
+    if (!shared_device) {
       const char* required = std::getenv("VITRINE_REQUIRE_DEVICE");
       if (required && std::string(required) == "1") FAIL("VITRINE_REQUIRE_DEVICE=1 and " << reason);
       SKIP("no device: " << reason);
     }
   }
-  return *holder.device;
+  return *shared_device;
 }
 
 void require_no_validation_messages() {

@@ -100,7 +100,7 @@ TEST_CASE("memory planner: slabs keep to their limit, and a larger tensor gets i
 
 TEST_CASE("memory planner: random lifetimes never collide, and little is wasted") {
   std::mt19937 engine(7);
-  const auto below = [&](uint32_t n) { return engine() % n; };
+  const auto below = [&](uint32_t n) { return static_cast<uint32_t>(engine() % n); };
   double worst = 1;
   for (int round = 0; round < 300; ++round) {
     std::vector<Lifetime> lifetimes;
@@ -127,7 +127,7 @@ TEST_CASE("memory planner: close to the best of all orders on small problems") {
   for (int round = 0; round < 40; ++round) {
     std::vector<Lifetime> lifetimes;
     for (int i = 0; i < 6; ++i) {
-      const uint32_t first = engine() % 8;
+      const auto first = static_cast<uint32_t>(engine() % 8);
       lifetimes.push_back({1 + engine() % 100, first, first + static_cast<uint32_t>(engine() % 4)});
     }
     const uint64_t mine = plan_memory(lifetimes, rules()).total_bytes();

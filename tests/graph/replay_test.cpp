@@ -1,0 +1,115 @@
+// After the first run, Executable::run() only submits and waits: no recording, no allocation, no
+// descriptor write, on the device's side or ours.
+#include <volk.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "runtime/graph/executable.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/matmul.h"
+#include "tests/support/constants.h"
+#include "tests/support/test_device.h"
+
+namespace {
+
+// Allocations of this thread while `counting` is on. Everything in this program, drivers and layers
+// included, allocates through these operators, so the counting pauses inside Vulkan calls.
+thread_local bool counting = false;
+thread_local size_t allocations = 0;
+
+void* allocate(size_t bytes) {
+  if (counting) ++allocations;
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) { return allocate(bytes); }
+void* operator new[](size_t bytes) { return allocate(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+namespace vitrine::test {
+namespace {
+
+size_t forbidden_calls = 0;
+VolkDeviceTable real;
+
+VKAPI_ATTR void VKAPI_CALL forbidden() {
+  ++forbidden_calls;
+  std::abort();  // its real signature is unknown, so it can't go on
+}
+
+size_t submissions = 0;
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
+  counting = false;
+  ++submissions;
+  const VkResult result = real.vkQueueSubmit2(queue, count, infos, fence);
+  counting = true;
+  return result;
+}
+VKAPI_ATTR VkResult VKAPI_CALL wait(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t timeout) {
+  counting = false;
+  const VkResult result = real.vkWaitSemaphores(device, info, timeout);
+  counting = true;
+  return result;
+}
+
+// Every device function but submitting and waiting stops the program while this lives.
+class OnlySubmitAndWait {
+ public:
+  explicit OnlySubmitAndWait(VolkDeviceTable& table) : table_(table) {
+    real = table;
+    static_assert(sizeof(VolkDeviceTable) % sizeof(PFN_vkVoidFunction) == 0);
+    std::vector<PFN_vkVoidFunction> all(sizeof(VolkDeviceTable) / sizeof(PFN_vkVoidFunction), &forbidden);
+    std::memcpy(static_cast<void*>(&table), all.data(), sizeof(VolkDeviceTable));
+    table.vkQueueSubmit2 = &submit;
+    table.vkWaitSemaphores = &wait;
+  }
+  ~OnlySubmitAndWait() { table_ = real; }
+  OnlySubmitAndWait(const OnlySubmitAndWait&) = delete;
+  OnlySubmitAndWait& operator=(const OnlySubmitAndWait&) = delete;
+
+ private:
+  VolkDeviceTable& table_;
+};
+
+TEST_CASE("a run after the first one only submits and waits") {
+  TestDevice& device = test_device();
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->input("x", {2, 50, 48});
+  const ValueId gamma = graph->constant("gamma", {48}), beta = graph->constant("beta", {48});
+  const ValueId weight = graph->constant("weight", {96, 48});
+  const ValueId normed = layer_norm(*graph, "norm", x, gamma, beta);
+  graph->output(matmul(*graph, "matmul", normed, weight, {.activation = Activation::gelu}), "y");
+
+  RandomConstants constants(5);
+  WeightStore weights(*device.pipelines, constants);
+  Executable executable(weights, make_plan(graph, device.device->capabilities()));
+  for (uint32_t set = 0; set < Executable::io_sets; ++set) {
+    for (std::byte& byte : executable.input(0, set)) byte = std::byte{0x3c};
+    executable.run(set);
+  }
+  submissions = 0;
+  {
+    const OnlySubmitAndWait guard(device.device->vk());
+    allocations = 0;
+    counting = true;
+    for (uint32_t i = 0; i < 6; ++i) executable.run(i % Executable::io_sets);
+    counting = false;
+  }
+  CHECK(submissions == 6 * executable.plan().slice_count);
+  CHECK(forbidden_calls == 0);
+  CHECK(allocations == 0);
+  require_no_validation_messages();
+}
+
+}  // namespace
+}  // namespace vitrine::test
