@@ -11,23 +11,24 @@
 // C = epilogue(A·Wᵀ) without shared memory and barriers, for devices that run a workgroup's subgroups one
 // after another on a CPU core.
 //
-//   workgroup  block_rows rows × panel columns: x counts blocks of rows, y panels, so that the workgroups
-//              that follow each other find their panel in the cache
+//   workgroup  block_rows rows × as many columns as it has lanes; x counts blocks of rows, y panels of
+//              columns, so that workgroups that follow each other find their panel in the cache
 //   lane       block_rows rows × 1 column, in registers
 //   step       unroll values of K: first the lane's own weights of the step (each one gather for all lanes),
 //              then group_rows rows at a time, the whole step for each
 //
 // Everything read from A has the same address in every lane, so it is a broadcast that costs nothing:
-// rows come from the workgroup, K is a specialization constant, and the offsets fold into the
-// instructions. W is packed once into panels [columns / panel][K][panel], padded with zeros.
+// the block comes from the workgroup, and the offsets are constants that fold into the instructions.
+//   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll]
+//   W  packed once by matmul_direct_panels.comp: [panels][steps][unroll][lanes]
+// Both are padded with zeros, so edges only matter to the epilogue.
 //
-// Rows past the end are computed from whatever lies behind A and never stored; the plan keeps memory
-// behind every buffer for that. The trip count of the loop is a constant, because such drivers run the
-// body of any other loop once more under an empty mask, with the uniform loads unmasked.
+// The trip count of the loop is a constant, because such drivers run the body of any other loop once
+// more under an empty mask, with the uniform loads unmasked; the plan keeps a step's room behind A.
 layout(local_size_x_id = 4) in;
 layout(constant_id = 5) const uint block_rows = 8;
 layout(constant_id = 6) const uint group_rows = 8;
-layout(constant_id = 7) const uint depth = 8;   // K
+layout(constant_id = 7) const uint steps = 1;
 layout(constant_id = 8) const uint unroll = 8;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
@@ -52,29 +53,23 @@ Floats offset_by(Floats base, uint elements) { return Floats(uint64_t(base) + 4u
 void main() {
   const uint first_row = gl_WorkGroupID.x * block_rows;
   const uint column = gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-  Floats rows = offset_by(a, first_row * depth);
-  Floats panel = offset_by(w, gl_WorkGroupID.y * gl_WorkGroupSize.x * depth + gl_LocalInvocationID.x);
+  Floats rows = offset_by(a, first_row * steps * unroll);
+  Floats weights = offset_by(w, gl_WorkGroupID.y * gl_WorkGroupSize.x * steps * unroll + gl_LocalInvocationID.x);
 
   float sum[block_rows];
   [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] = 0.0;
-
-  const uint main_depth = depth / unroll * unroll;
-  [[dont_unroll]] for (uint k = 0; k < main_depth; k += unroll) {
-    Floats here = offset_by(rows, k);
-    Floats weights = offset_by(panel, k * gl_WorkGroupSize.x);
+  [[dont_unroll]] for (uint step = 0; step < steps; ++step) {
     float b[unroll];
     [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = weights.v[u * gl_WorkGroupSize.x];
     [[unroll]] for (uint group = 0; group < block_rows; group += group_rows) {
       [[unroll]] for (uint u = 0; u < unroll; ++u) {
         [[unroll]] for (uint r = 0; r < group_rows; ++r) {
-          if (group + r < block_rows) sum[group + r] += here.v[(group + r) * depth + u] * b[u];
+          if (group + r < block_rows) sum[group + r] += rows.v[(group + r) * unroll + u] * b[u];
         }
       }
     }
-  }
-  [[unroll]] for (uint k = main_depth; k < depth; ++k) {
-    const float b = panel.v[k * gl_WorkGroupSize.x];
-    [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] += rows.v[r * depth + k] * b;
+    rows = offset_by(rows, block_rows * unroll);
+    weights = offset_by(weights, unroll * gl_WorkGroupSize.x);
   }
 
   if (column >= p.columns) return;

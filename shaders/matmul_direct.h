@@ -1,4 +1,4 @@
-// Parameters of matmul_direct.comp and matmul_direct_pack.comp.
+// Parameters of matmul_direct.comp, matmul_direct_rows.comp and matmul_direct_panels.comp.
 #ifndef VITRINE_MATMUL_DIRECT_H
 #define VITRINE_MATMUL_DIRECT_H
 #include "lib/shared.h"
@@ -12,11 +12,12 @@ struct MatmulDirectParams {
 VITRINE_SHARED_SIZE(MatmulDirectParams, 8);
 
 struct MatmulDirectPackParams {
-  uint columns;  // rows of W
-  uint depth;    // columns of W
-  uint count;    // elements of the packed copy
+  uint rows;   // of the matrix that is packed
+  uint depth;  // its columns: K
+  uint steps;  // of K, the last one padded with zeros
+  uint count;  // elements of the packed copy
 };
-VITRINE_SHARED_SIZE(MatmulDirectPackParams, 12);
+VITRINE_SHARED_SIZE(MatmulDirectPackParams, 16);
 
 VITRINE_SHARED_END
 #endif

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/ops/convert.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "shaders/matmul_direct.h"
@@ -10,23 +9,27 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t panel = 64;  // columns of W that are packed together, and lanes of a workgroup
+constexpr uint32_t panel = 16;  // columns of W that are packed together, and lanes of a workgroup
+
+constexpr uint32_t unroll = 16;  // a cache line of A a row and step
 
 struct Block {
-  uint32_t rows, group, unroll;
+  uint32_t rows, group;
   double cost;  // of a row, where blocks are full: what reading W adds to the multiply-adds
 };
-// More rows share one read of W. Beyond fifty the accumulators no longer stay close to the core.
-constexpr std::array<Block, 9> blocks{{
-    {1, 1, 16, 4.0},
-    {2, 2, 16, 2.4},
-    {4, 4, 16, 1.7},
-    {8, 8, 16, 1.35},
-    {16, 16, 8, 1.15},
-    {24, 12, 8, 1.08},
-    {32, 16, 8, 1.05},
-    {40, 20, 8, 1.0},
-    {50, 10, 16, 1.0},
+// More rows share one read of W. Beyond some fifty the accumulators no longer stay close to the core, and
+// little is left to share.
+constexpr std::array<Block, 10> blocks{{
+    {1, 1, 4.0},
+    {2, 2, 2.4},
+    {4, 4, 1.7},
+    {8, 8, 1.35},
+    {16, 8, 1.15},
+    {24, 12, 1.1},
+    {32, 16, 1.05},
+    {40, 10, 1.01},
+    {50, 10, 1.0},
+    {66, 11, 1.0},
 }};
 
 const Block& pick_block(uint64_t rows) {
@@ -57,51 +60,52 @@ double prefer_direct(const LowerContext& context) { return context.device().type
 Lowered lower_direct(const LowerContext& context) {
   const MatmulSizes sizes = matmul_sizes(context);
   const Block& block = pick_block(sizes.m);
-  Lowered lowered;
+  const uint64_t steps = ceil_div(sizes.k, unroll);
+  const uint32_t threads = workgroup_size(context.device(), 64);
+  // One of the two packings: `rows` rows in groups of `together`.
+  const auto packing = [&](std::string_view shader, DType dtype, uint64_t rows, uint32_t together, Operand from,
+                           Operand to) {
+    const uint64_t count = round_up(rows, together) * steps * unroll;
+    Dispatch pack;
+    pack.shader = &find_shader(shader, name_of(dtype));
+    pack.constants = {threads, together, unroll};
+    pack.operands = {from, to};
+    pack.set_params(shader::MatmulDirectPackParams{.rows = to_u32(rows),
+                                                   .depth = to_u32(sizes.k),
+                                                   .steps = to_u32(steps),
+                                                   .count = to_u32(count)});
+    pack.groups = {to_u32(std::min<uint64_t>(ceil_div(count, threads), context.device().max_workgroup_count[0])), 1,
+                   1};
+    return std::pair(std::move(pack), count * sizeof(float));
+  };
 
-  Operand a = Operand::input(matmul_input::x);
-  if (context.input(matmul_input::x).dtype == DType::f16) {
-    // Every lane would convert the same value again for each of its columns.
-    lowered.scratch.push_back(sizes.m * sizes.k * sizeof(float));
-    a = Operand::scratch(0);
-    for (Dispatch& step : lower_conversion(DType::f16, DType::f32, sizes.m * sizes.k, context.device()).dispatches) {
-      for (Operand& operand : step.operands) {
-        if (operand == Operand::output(0)) operand = Operand::scratch(0);
-      }
-      lowered.dispatches.push_back(std::move(step));
-    }
-  }
+  Lowered lowered;
+  auto [pack_rows, rows_bytes] = packing("matmul_direct_rows", context.input(matmul_input::x).dtype, sizes.m,
+                                         block.rows, Operand::input(matmul_input::x), Operand::scratch(0));
+  lowered.dispatches.push_back(std::move(pack_rows));
+  lowered.scratch.push_back(rows_bytes);
+
+  auto [pack_panels, panels_bytes] =
+      packing("matmul_direct_panels", context.input(matmul_input::weight).dtype, sizes.n, panel,
+              Operand::input(matmul_input::weight), Operand::packed(0));
+  lowered.packs.push_back({matmul_input::weight,
+                           "f32 panels of " + std::to_string(panel) + " columns, steps of " +
+                               std::to_string(unroll),
+                           panels_bytes, std::move(pack_panels)});
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_direct", direct_variant(context));
   dispatch.constants = epilogue_constants(context);
   dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, to_u32(sizes.k), block.unroll});
+                            {panel, block.rows, block.group, to_u32(steps), unroll});
   dispatch.operands = matmul_operands(context);
-  dispatch.operands[matmul_input::x] = a;
+  dispatch.operands[matmul_input::x] = Operand::scratch(0);
   dispatch.operands[matmul_input::weight] = Operand::packed(0);
   dispatch.set_params(shader::MatmulDirectParams{.rows = to_u32(sizes.m), .columns = to_u32(sizes.n)});
   dispatch.groups = {to_u32(ceil_div(sizes.m, block.rows)), to_u32(ceil_div(sizes.n, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane";
 
-  const uint64_t count = round_up(sizes.n, panel) * sizes.k;
-  Pack pack;
-  pack.input = matmul_input::weight;
-  pack.layout = "panels of " + std::to_string(panel) + " columns, f32";
-  pack.bytes = count * sizeof(float);
-  pack.dispatch.shader =
-      &find_shader("matmul_direct_pack", std::string(name_of(context.input(matmul_input::weight).dtype)));
-  const uint32_t threads = workgroup_size(context.device(), 64);
-  pack.dispatch.constants = {threads, panel};
-  pack.dispatch.operands = {Operand::input(matmul_input::weight), Operand::packed(0)};
-  pack.dispatch.set_params(shader::MatmulDirectPackParams{
-      .columns = to_u32(sizes.n), .depth = to_u32(sizes.k), .count = to_u32(count)});
-  pack.dispatch.groups = {
-      to_u32(std::min<uint64_t>(ceil_div(count, threads), context.device().max_workgroup_count[0])), 1, 1};
-  lowered.packs.push_back(std::move(pack));
-
-  // The last block of rows, and one step of K at the end of the last panel.
-  lowered.overread_bytes = (block.rows * sizes.k + block.unroll * panel) * sizeof(float);
+  lowered.overread_bytes = std::max(block.rows, panel) * unroll * sizeof(float);
   lowered.in_place = matmul_in_place(context);
   return lowered;
 }
