@@ -382,10 +382,11 @@ class Reader {
     std::ranges::sort(out_.constants, [](const ReflectedConstant& a, const ReflectedConstant& b) {
       return a.id != b.id ? a.id < b.id : a.name.size() > b.name.size();
     });
-    // glslang declares the same constant once for LocalSizeId and once more for gl_WorkGroupSize.
+    // One SpecId may decorate several constants, which all take the value that is given: glslang makes
+    // extra ones for local_size_x_id, with a default of 1.
     const auto [first, last] = std::ranges::unique(out_.constants, [](const auto& a, const auto& b) {
       if (a.id == b.id && a.bytes != b.bytes) {
-        malformed("specialization constant " + std::to_string(a.id) + " is declared twice and differs");
+        malformed("specialization constant " + std::to_string(a.id) + " is declared with two widths");
       }
       return a.id == b.id;
     });
