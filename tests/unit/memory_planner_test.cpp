@@ -107,7 +107,7 @@ TEST_CASE("memory planner: random lifetimes never collide, and little is wasted"
     const uint32_t count = 1 + below(60);
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t first = below(100);
-      lifetimes.push_back({1 + below(5000), first, first + below(12)});
+      lifetimes.push_back({1 + below(5000), first, first + static_cast<uint32_t>(below(12))});
     }
     const uint64_t alignment = 1ull << below(9);
     const MemoryLayout layout = plan_memory(lifetimes, rules(alignment));
