@@ -1,0 +1,65 @@
+#include "tests/support/made_up_device.h"
+
+#include <vulkan/vulkan_core.h>
+
+namespace vitrine::test {
+
+Capabilities plain_gpu() {
+  Capabilities device;
+  device.name = "Plain GPU";
+  device.type = DeviceType::discrete;
+  device.driver_name = "made up";
+  device.api_version = VK_API_VERSION_1_3;
+  device.has_compute_queue = true;
+  device.synchronization2 = device.timeline_semaphore = device.maintenance4 = true;
+  device.subgroup_size = device.min_subgroup_size = device.max_subgroup_size = 32;
+  device.subgroup_operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  device.max_workgroup_count = {65535, 65535, 65535};
+  device.max_workgroup_size = {1024, 1024, 64};
+  device.max_workgroup_invocations = 1024;
+  device.max_shared_bytes = 32 << 10;
+  device.max_push_bytes = 128;
+  device.max_storage_buffers = 16;
+  device.max_storage_range = uint64_t{1} << 27;
+  device.max_allocation = uint64_t{1} << 32;
+  device.max_buffer_bytes = uint64_t{1} << 32;
+  device.storage_alignment = 64;
+  device.timestamp_period_ns = 1;
+  device.timestamp_valid_bits = 64;
+  device.heaps = {{uint64_t{8} << 30, true}, {uint64_t{16} << 30, false}};
+  device.memory_types = {{.heap = 0, .device_local = true},
+                         {.heap = 1, .host_visible = true, .host_coherent = true},
+                         {.heap = 1, .host_visible = true, .host_coherent = true, .host_cached = true}};
+  return device;
+}
+
+Capabilities rich_gpu() {
+  Capabilities device = plain_gpu();
+  device.name = "Rich GPU";
+  device.has = Need::storage16 | Need::fp16 | Need::int8 | Need::int64 | Need::addresses | Need::coopmat |
+               Need::coopmat2 | Need::subgroup_control;
+  device.memory_model = device.scalar_layout = device.mixed_dot_product = true;
+  device.max_subgroup_size = 64;
+  device.max_workgroup_subgroups = 32;
+  device.subgroup_operations = 0xff;
+  device.max_push_bytes = 256;
+  device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f16", "f16"},
+                               {16, 16, 16, "f16", "f16", "f32", "f32"},
+                               {16, 16, 32, "s8", "s8", "s32", "s32"}};
+  return device;
+}
+
+Capabilities software_driver() {
+  Capabilities device = rich_gpu();
+  device.name = "llvmpipe (LLVM 19.1.7, 256 bits)";
+  device.type = DeviceType::cpu;
+  device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  device.subgroup_size = device.min_subgroup_size = device.max_subgroup_size = 8;
+  device.heaps = {{uint64_t{8} << 30, true}};
+  device.memory_types = {
+      {.heap = 0, .device_local = true, .host_visible = true, .host_coherent = true, .host_cached = true}};
+  device.cooperative_shapes = {{8, 8, 8, "f16", "f16", "f16", "f16"}, {8, 8, 8, "f16", "f16", "f32", "f32"}};
+  return device;
+}
+
+}  // namespace vitrine::test

@@ -1,0 +1,15 @@
+// Devices that don't exist, for tests of what is decided from capabilities alone.
+#pragma once
+
+#include "runtime/vk/capabilities.h"
+
+namespace vitrine::test {
+
+// A plausible discrete GPU that has everything which Vitrine asks for and no optional feature.
+Capabilities plain_gpu();
+// The same with every optional feature, subgroups of 32 to 64 and 16x16x16 cooperative matrices.
+Capabilities rich_gpu();
+// Mesa's software driver as it describes itself.
+Capabilities software_driver();
+
+}  // namespace vitrine::test

@@ -1,0 +1,129 @@
+#include "runtime/vk/capabilities.h"
+
+#include <vulkan/vulkan_core.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+
+#include "runtime/vk/quirks.h"
+#include "runtime/vk/snapshot.h"
+#include "tests/support/made_up_device.h"
+
+namespace vitrine {
+
+TEST_CASE("needs are written by name") {
+  CHECK(to_string(Need::none) == "none");
+  CHECK(to_string(Need::storage16 | Need::coopmat) == "storage16, coopmat");
+  CHECK(to_string(Need::fp16 | Need::int8 | Need::int64 | Need::addresses | Need::coopmat2 |
+                  Need::subgroup_control) == "fp16, int8, int64, addresses, coopmat2, subgroup_control");
+}
+
+TEST_CASE("memory is unified when the host reaches the largest local heap") {
+  CHECK(test::software_driver().unified_memory());
+  CHECK_FALSE(test::plain_gpu().unified_memory());
+
+  // The 256 MiB window of a card without resizable BAR is too small to count.
+  Capabilities window = test::plain_gpu();
+  window.heaps.push_back({uint64_t{256} << 20, true});
+  window.memory_types.push_back(
+      {.heap = 2, .device_local = true, .host_visible = true, .host_coherent = true});
+  CHECK_FALSE(window.unified_memory());
+
+  // With it, the whole of the card's memory is written by the host.
+  Capabilities resizable = test::plain_gpu();
+  resizable.memory_types.push_back(
+      {.heap = 0, .device_local = true, .host_visible = true, .host_coherent = true});
+  CHECK(resizable.unified_memory());
+
+  // Memory that needs flushes is left to staging.
+  resizable.memory_types.back().host_coherent = false;
+  CHECK_FALSE(resizable.unified_memory());
+}
+
+TEST_CASE("cooperative shapes are found by their component types") {
+  const Capabilities device = test::rich_gpu();
+  const auto shape = device.coopmat("f16", "f16", "f32");
+  REQUIRE(shape);
+  CHECK(shape->result == "f32");
+  CHECK(shape->m == 16);
+  CHECK_FALSE(device.coopmat("f16", "f32", "f32"));
+  CHECK_FALSE(test::plain_gpu().coopmat("f16", "f16", "f32"));
+}
+
+TEST_CASE("the queue family computes, and tells the time where one does") {
+  const VkQueueFamilyProperties graphics{
+      .queueFlags = VK_QUEUE_GRAPHICS_BIT, .queueCount = 1, .timestampValidBits = 64};
+  const VkQueueFamilyProperties silent{.queueFlags = VK_QUEUE_COMPUTE_BIT, .queueCount = 1};
+  const VkQueueFamilyProperties timed{
+      .queueFlags = VK_QUEUE_COMPUTE_BIT, .queueCount = 1, .timestampValidBits = 36};
+  const VkQueueFamilyProperties empty{
+      .queueFlags = VK_QUEUE_COMPUTE_BIT, .queueCount = 0, .timestampValidBits = 36};
+  CHECK_FALSE(choose_queue_family({}));
+  CHECK_FALSE(choose_queue_family(std::array{graphics, empty}));
+  CHECK(choose_queue_family(std::array{graphics, silent}) == 1u);
+  CHECK(choose_queue_family(std::array{graphics, silent, timed}) == 2u);
+}
+
+TEST_CASE("a quirk applies to its driver and versions only") {
+  const Quirk quirk{.name = "half-broken",
+                    .driver_id = 7,
+                    .first_version = 10,
+                    .last_version = 20,
+                    .effect = [](Capabilities& device) { device.timestamp_valid_bits = 0; },
+                    .why = "a test"};
+  for (const auto& [driver, version, hit] :
+       {std::tuple{7u, 9u, false}, {7u, 10u, true}, {7u, 20u, true}, {7u, 21u, false}, {8u, 15u, false}}) {
+    Capabilities device = test::plain_gpu();
+    device.driver_id = driver;
+    device.driver_version = version;
+    const Capabilities out = apply_quirks(device, std::array{quirk});
+    CAPTURE(driver, version);
+    CHECK(out.timestamp_valid_bits == (hit ? 0u : 64u));
+    CHECK(out.quirks == (hit ? std::vector<std::string>{"half-broken"} : std::vector<std::string>{}));
+  }
+}
+
+TEST_CASE("the software driver keeps cooperative matrices with subgroups of 8 only") {
+  const Capabilities narrow = apply_quirks(test::software_driver());
+  CHECK(narrow.supports(Need::coopmat | Need::coopmat2));
+  CHECK(narrow.quirks.empty());
+
+  Capabilities wide = test::software_driver();
+  wide.subgroup_size = wide.min_subgroup_size = wide.max_subgroup_size = 16;
+  const Capabilities fixed = apply_quirks(wide);
+  CHECK_FALSE(fixed.supports(Need::coopmat));
+  CHECK_FALSE(fixed.supports(Need::coopmat2));
+  CHECK(fixed.supports(Need::fp16 | Need::subgroup_control));
+  CHECK(fixed.cooperative_shapes.empty());
+  CHECK(fixed.quirks == std::vector<std::string>{"software-driver-wide-coopmat"});
+}
+
+TEST_CASE("AMD's own drivers lose emulated cooperative matrices, Mesa's keeps its own") {
+  for (const uint32_t driver : {VK_DRIVER_ID_AMD_PROPRIETARY, VK_DRIVER_ID_AMD_OPEN_SOURCE}) {
+    Capabilities rdna2 = test::rich_gpu();
+    rdna2.driver_id = driver;
+    rdna2.mixed_dot_product = false;
+    CHECK_FALSE(apply_quirks(rdna2).supports(Need::coopmat));
+    Capabilities rdna3 = rdna2;
+    rdna3.mixed_dot_product = true;
+    CHECK(apply_quirks(rdna3).supports(Need::coopmat));
+  }
+  Capabilities radv = test::rich_gpu();
+  radv.driver_id = VK_DRIVER_ID_MESA_RADV;
+  radv.mixed_dot_product = false;
+  CHECK(apply_quirks(radv).supports(Need::coopmat));
+}
+
+TEST_CASE("every quirk has a name of its own and says why") {
+  std::vector<std::string_view> names;
+  for (const Quirk& quirk : all_quirks()) {
+    CHECK_FALSE(quirk.name.empty());
+    CHECK(quirk.why.size() > 20);
+    CHECK(quirk.effect != nullptr);
+    CHECK(std::ranges::find(names, quirk.name) == names.end());
+    names.push_back(quirk.name);
+  }
+}
+
+}  // namespace vitrine
