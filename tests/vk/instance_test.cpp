@@ -1,0 +1,143 @@
+#include "runtime/vk/instance.h"
+
+#include <volk.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <thread>
+
+#include "runtime/util/error.h"
+#include "runtime/vk/device.h"
+#include "runtime/vk/device_choice.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+std::unique_ptr<Device> open_device(const std::shared_ptr<Instance>& instance) {
+  const std::vector<PhysicalDevice> devices = instance->devices();
+  std::vector<Capabilities> capabilities;
+  for (const PhysicalDevice& device : devices) capabilities.push_back(device.capabilities);
+  return std::make_unique<Device>(instance, devices[choose_device(capabilities, wanted_device("")).index()]);
+}
+
+// Binding a buffer of size 0 is an error that every validation finds.
+void do_something_wrong(Device& device) {
+  VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  if (device.vk().vkCreateBuffer(device.handle(), &info, nullptr, &buffer) == VK_SUCCESS) {
+    device.vk().vkDestroyBuffer(device.handle(), buffer, nullptr);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("validation reports a mistake to the sink, in both modes") {
+  test::test_device();  // skips without a device
+  for (const Validation mode : {Validation::sync, Validation::gpu}) {
+    std::vector<ValidationMessage> messages;
+    {
+      auto instance = std::make_shared<Instance>(
+          InstanceOptions{.validation = mode, .sink = [&](const ValidationMessage& message) {
+                            if (!message.about_setup()) messages.push_back(message);
+                          }});
+      CHECK(instance->validation() == mode);
+      const auto device = open_device(instance);
+      CHECK(messages.empty());
+      do_something_wrong(*device);
+      REQUIRE(messages.size() == 1);
+      CHECK(messages[0].severity == Severity::error);
+      CHECK_THAT(messages[0].id, ContainsSubstring("VUID-VkBufferCreateInfo-size-00912"));
+    }
+    // Destroying them is no mistake.
+    CHECK(messages.size() == 1);
+  }
+}
+
+TEST_CASE("every repetition of a mistake is reported") {
+  test::test_device();
+  size_t count = 0;
+  auto instance = std::make_shared<Instance>(
+      InstanceOptions{.validation = Validation::sync, .sink = [&](const ValidationMessage&) { ++count; }});
+  const auto device = open_device(instance);
+  for (int i = 0; i < 25; ++i) do_something_wrong(*device);
+  CHECK(count == 25);
+}
+
+TEST_CASE("an instance without validation says nothing") {
+  test::test_device();
+  size_t count = 0;
+  auto instance = std::make_shared<Instance>(
+      InstanceOptions{.validation = Validation::off, .sink = [&](const ValidationMessage&) { ++count; }});
+  const auto device = open_device(instance);
+  device->set_name(VK_OBJECT_TYPE_DEVICE, device->handle(), "named");
+  CHECK(count == 0);
+}
+
+TEST_CASE("several instances and devices live and die independently") {
+  test::test_device();
+  const auto silent = [](const ValidationMessage& message) {
+    if (!message.about_setup()) FAIL(message.text);
+  };
+  auto first = std::make_shared<Instance>(InstanceOptions{.validation = Validation::sync, .sink = silent});
+  auto first_device = open_device(first);
+  auto second = std::make_shared<Instance>(InstanceOptions{.validation = Validation::off, .sink = silent});
+  auto second_device = open_device(second);
+  CHECK(&first_device->vk() != &second_device->vk());
+  // The device keeps its instance alive.
+  first.reset();
+  first_device->wait_idle();
+  first_device.reset();
+  second_device->wait_idle();
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      auto instance = std::make_shared<Instance>(InstanceOptions{.validation = Validation::off});
+      open_device(instance)->wait_idle();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("VITRINE_VALIDATE is read strictly") {
+  const char* before = std::getenv("VITRINE_VALIDATE");
+  const std::string saved = before == nullptr ? "" : before;
+  const auto with = [](const char* value) {
+    setenv("VITRINE_VALIDATE", value, 1);
+    return validation_from_environment();
+  };
+  CHECK(with("") == Validation::off);
+  CHECK(with("0") == Validation::off);
+  CHECK(with("1") == Validation::sync);
+  CHECK(with("sync") == Validation::sync);
+  CHECK(with("gpu") == Validation::gpu);
+  CHECK_THROWS_AS(with("yes"), Error);
+  unsetenv("VITRINE_VALIDATE");
+  CHECK(validation_from_environment() == Validation::off);
+  if (before != nullptr) setenv("VITRINE_VALIDATE", saved.c_str(), 1);
+}
+
+TEST_CASE("a snapshot holds what the device says of itself") {
+  const Capabilities& device = test::test_device().device->capabilities();
+  CHECK_FALSE(device.name.empty());
+  CHECK_FALSE(device.driver_name.empty());
+  CHECK(device.api_version >= VK_API_VERSION_1_3);
+  CHECK(device.has_compute_queue);
+  CHECK(device.min_subgroup_size <= device.subgroup_size);
+  CHECK(device.subgroup_size <= device.max_subgroup_size);
+  CHECK(device.max_push_bytes >= 128);
+  CHECK(device.max_shared_bytes >= 16384);
+  CHECK(device.max_buffer_bytes > 0);
+  CHECK(device.max_allocation > 0);
+  CHECK_FALSE(device.heaps.empty());
+  for (const MemoryType& type : device.memory_types) CHECK(type.heap < device.heaps.size());
+  CHECK(device.supports(Need::coopmat) == device.coopmat("f16", "f16", "f32").has_value());
+  test::require_no_validation_messages();
+}
+
+}  // namespace vitrine
