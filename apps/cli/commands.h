@@ -1,0 +1,13 @@
+// The command line's commands. Each add_X declares its options and what it does when it is called;
+// failures are vitrine::Error, which main() turns into a sentence and an exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/common_options.h"
+
+namespace vitrine::cli {
+
+void add_devices(CLI::App& app, const CommonOptions& common);
+
+}  // namespace vitrine::cli
