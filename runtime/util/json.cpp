@@ -111,25 +111,28 @@ class Feed {
     ++delivered_;
     last_ = at_;
     if (is_blank()) {
-      do ++at_;
+      do step();
       while (at_ < text_.size() && is_space(text_[at_]));
-    } else {
-      if (escaped_) {
-        escaped_ = false;
-      } else if (in_string_ && c == '\\') {
-        escaped_ = true;
-      } else if (c == '"') {
-        in_string_ = !in_string_;
-      }
-      ++at_;
+      return;
     }
-    if (passed_ && at_ >= reported_ + chunk) passed_(reported_ = at_);
+    if (escaped_) {
+      escaped_ = false;
+    } else if (in_string_ && c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      in_string_ = !in_string_;
+    }
+    step();
   }
   size_t delivered() const { return delivered_; }
   size_t last() const { return last_; }
 
  private:
   bool is_blank() const { return !in_string_ && is_space(text_[at_]); }
+  void step() {
+    ++at_;
+    if (passed_ && at_ >= reported_ + chunk) passed_(reported_ = at_);
+  }
 
   std::string_view text_;
   const std::function<void(size_t)>& passed_;
