@@ -1,0 +1,81 @@
+#include "tests/support/corpus.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "runtime/util/json.h"
+
+namespace vitrine::test {
+
+std::filesystem::path corpus_folder() { return std::filesystem::path(VITRINE_TEST_DATA) / "corpus"; }
+
+std::vector<CorpusFile> corpus(std::string_view folder) {
+  std::vector<CorpusFile> files;
+  for (const auto& row : read_json(corpus_folder() / "manifest.json")) {
+    CorpusFile file{row.at("file"), row.at("wrong"), row.at("word")};
+    if (file.name.starts_with(std::string(folder) + "/")) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Outcome run_apart(const std::function<void()>& action) {
+  std::array<int, 2> pipe_ends{};
+  if (pipe(pipe_ends.data()) != 0) throw std::runtime_error("cannot make a pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot fork");
+  if (child == 0) {
+    std::string report = "-";
+    try {
+      action();
+    } catch (const Error& error) {
+      report = std::to_string(error.exit_status()) + error.what();
+    } catch (const std::exception& error) {
+      report = std::string("xsome other exception: ") + error.what();
+    }
+    const bool told =
+        write(pipe_ends[1], report.data(), report.size()) == static_cast<ssize_t>(report.size());
+    _exit(told ? 0 : 1);  // not exit(): the parent's buffers and tests are not ours to end
+  }
+  close(pipe_ends[1]);
+  std::string report;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = read(pipe_ends[0], buffer.data(), buffer.size())) > 0;) {
+    report.append(buffer.data(), static_cast<size_t>(got));
+  }
+  close(pipe_ends[0]);
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+
+  Outcome outcome;
+  outcome.peak_bytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || report.empty()) {
+    outcome.message = "the process ended with status " + std::to_string(status);
+  } else if (report[0] >= '1' && report[0] <= '9') {
+    outcome.code = static_cast<ErrorCode>(report[0] - '0');
+    outcome.message = report.substr(1);
+  } else {
+    outcome.message = report[0] == '-' ? "no error" : report.substr(1);
+  }
+  return outcome;
+}
+
+void check_refused(const Outcome& outcome, const std::string& name, const std::string& word) {
+  INFO(name << ": " << outcome.message);
+  CHECK(outcome.code == ErrorCode::bad_file);
+  CHECK_THAT(outcome.message, Catch::Matchers::ContainsSubstring(word));
+  CHECK_THAT(outcome.message, Catch::Matchers::ContainsSubstring(name));
+  for (const char c : outcome.message) CHECK(static_cast<unsigned char>(c) >= 0x20);
+  CHECK(outcome.message.size() < 600);
+  CHECK(outcome.peak_bytes < size_t{64} << 20);
+}
+
+}  // namespace vitrine::test
