@@ -35,7 +35,8 @@ struct Outcome {
 Outcome run_apart(const std::function<void()>& action);
 
 // Fails the running test unless the outcome is a bad file, told in one line that has `word` and
-// `name`, within 64 MiB.
-void check_refused(const Outcome& outcome, const std::string& name, const std::string& word);
+// `name`, within the memory.
+void check_refused(const Outcome& outcome, const std::string& name, const std::string& word,
+                   size_t memory_limit = size_t{64} << 20);
 
 }  // namespace vitrine::test
