@@ -6,10 +6,17 @@
 namespace vitrine {
 namespace {
 
-std::optional<std::string> too_large(const Value& value) {
+std::optional<std::string> too_large(const Value& value, const ShaderVariant& shader,
+                                     const Capabilities& device) {
   // Half of what 32 bits count: invocations past the last element (see linear_invocation) don't wrap.
-  if (value.shape.elements() <= (uint64_t{1} << 31)) return std::nullopt;
-  return "'" + value.name + "' " + value.shape.to_string() + " has more than 2^31 elements";
+  if (value.shape.elements() > (uint64_t{1} << 31)) {
+    return "'" + value.name + "' " + value.shape.to_string() + " has more than 2^31 elements";
+  }
+  if (shader.bind == BindMode::descriptors && value.bytes() > device.max_storage_range) {
+    return "'" + value.name + "' takes " + std::to_string(value.bytes()) +
+           " bytes, the device binds at most " + std::to_string(device.max_storage_range);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -39,12 +46,13 @@ std::string storage_variant(DType in, DType out) {
 std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
                                   std::string_view variant) {
   if (auto reason = context.missing(shader, variant)) return reason;
+  const ShaderVariant& found = find_shader(shader, variant);
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
     if (!context.has_input(i)) continue;
-    if (auto reason = too_large(context.input(i))) return reason;
+    if (auto reason = too_large(context.input(i), found, context.device())) return reason;
   }
   for (size_t i = 0; i < context.node().outputs.size(); ++i) {
-    if (auto reason = too_large(context.output(i))) return reason;
+    if (auto reason = too_large(context.output(i), found, context.device())) return reason;
   }
   return std::nullopt;
 }

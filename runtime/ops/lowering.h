@@ -29,7 +29,7 @@ std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count
 std::string storage_variant(DType in, DType out);
 
 // The reason why the device can't run `variant` of `shader`, or why a tensor of the node is too large
-// for 32-bit indices; else nothing.
+// for 32-bit indices or for the device's descriptors; else nothing.
 std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
                                   std::string_view variant);
 

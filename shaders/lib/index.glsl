@@ -6,7 +6,8 @@
 uint linear_group() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
 
 // The number of this invocation among all, for shaders with one invocation an element. Up to one row of
-// groups runs past the last element, and elements are numbered with 32 bits: callers compare before use.
-uint linear_invocation() { return linear_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
+// groups runs past the last element: callers compare before use. A macro, because a function that names
+// gl_WorkGroupSize before the shader has declared its local size would see a size of 1.
+#define linear_invocation() (linear_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x)
 
 #endif
