@@ -32,25 +32,51 @@ std::string variant(const LowerContext& c) {
   return storage_variant(c.input(x_input).dtype, c.output(0).dtype);
 }
 
-std::optional<std::string> refuses(const LowerContext& c) { return refuse(c, "layer_norm", variant(c)); }
-
-Lowered lower(const LowerContext& c) {
+shader::LayerNormParams params(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
-  Dispatch dispatch;
-  dispatch.shader = &find_shader("layer_norm", variant(c));
-  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
+  return {to_u32(shape.rows()), to_u32(shape[-1]), static_cast<float>(c.attributes().number("eps"))};
+}
+
+// What both kernels share; each sets its shader, constants and groups.
+Lowered finish(const LowerContext& c, Dispatch dispatch) {
   dispatch.operands = {Operand::input(x_input), Operand::input(gamma_input), Operand::input(beta_input),
                        Operand::output(0)};
-  dispatch.set_params(shader::LayerNormParams{to_u32(shape.rows()), to_u32(shape[-1]),
-                                              static_cast<float>(c.attributes().number("eps"))});
-  dispatch.groups = spread_groups(c.device(), shape.rows());
+  dispatch.set_params(params(c));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
+  // Both read an element for the last time before the same invocation writes it.
   if (c.input(x_input).dtype == c.output(0).dtype) lowered.in_place = {{0, x_input}};
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+std::optional<std::string> refuse_simple(const LowerContext& c) {
+  return refuse(c, "layer_norm", variant(c));
+}
+
+Lowered lower_simple(const LowerContext& c) {
+  const Shape& shape = c.input(x_input).shape;
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("layer_norm", variant(c));
+  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
+  dispatch.groups = spread_groups(c.device(), shape.rows());
+  return finish(c, std::move(dispatch));
+}
+
+std::optional<std::string> refuse_lanes(const LowerContext& c) {
+  return refuse_row_lanes(c, "layer_norm_lanes", variant(c), c.input(x_input).shape);
+}
+
+Lowered lower_lanes(const LowerContext& c) {
+  const Shape& shape = c.input(x_input).shape;
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("layer_norm_lanes", variant(c));
+  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1])};
+  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
+  return finish(c, std::move(dispatch));
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
+                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

@@ -57,4 +57,23 @@ std::optional<std::string> refuse(const LowerContext& context, std::string_view 
   return std::nullopt;
 }
 
+std::optional<std::string> refuse_row_lanes(const LowerContext& context, std::string_view shader,
+                                            std::string_view variant, const Shape& shape) {
+  if (auto reason = refuse(context, shader, variant)) return reason;
+  if (shape[-1] % 4 != 0) return "rows of " + std::to_string(shape[-1]) + " elements can't be moved by fours";
+  if (ceil_div(shape.rows(), lanes_workgroup_size(context.device())) >
+      context.device().max_workgroup_count[0]) {
+    return std::to_string(shape.rows()) + " rows need more workgroups than the device takes";
+  }
+  return std::nullopt;
+}
+
+uint32_t lanes_workgroup_size(const Capabilities& device) {
+  return workgroup_size(device, std::max(device.subgroup_size, 1u));
+}
+
+double prefer_on_cpu(const LowerContext& context) {
+  return context.device().type == DeviceType::cpu ? 1.0 : -1.0;
+}
+
 }  // namespace vitrine

@@ -33,6 +33,13 @@ std::string storage_variant(DType in, DType out);
 std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
                                   std::string_view variant);
 
+// What the kernels for CPU-type devices share that give each row to one lane and move elements by fours
+// (shaders/lib/quads.glsl): when they can't, how many lanes a workgroup has, and that GPUs prefer others.
+std::optional<std::string> refuse_row_lanes(const LowerContext& context, std::string_view shader,
+                                            std::string_view variant, const Shape& shape);
+uint32_t lanes_workgroup_size(const Capabilities& device);
+double prefer_on_cpu(const LowerContext& context);
+
 // True for the dtypes that arithmetic operators store: f32 and f16.
 inline bool is_computable(DType dtype) { return dtype == DType::f32 || dtype == DType::f16; }
 

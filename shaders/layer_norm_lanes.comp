@@ -1,0 +1,72 @@
+//! variant f32 LOAD=load_quad_f32 STORE=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrw
+//! variant f32_f16 LOAD=load_quad_f32 STORE=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrw
+//! variant f16 LOAD=load_quad_f16 STORE=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrw
+//! variant f16_f32 LOAD=load_quad_f16 STORE=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrw
+// Layer normalization for devices that run a workgroup on a CPU core: one lane takes one row, so there is
+// nothing to reduce between lanes, and gamma and beta are read at the same address by all of them, which
+// is nearly free. The width is a constant because a loop must have a constant number of steps there (see
+// matmul_direct.comp); it is a multiple of four. Sums go by blocks of 16 elements.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/quads.glsl"
+#include "layer_norm.h"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint width = 768;
+
+layout(push_constant) uniform Push {
+  InWords x;
+  Floats gamma;
+  Floats beta;
+  OutWords y;
+  LayerNormParams p;
+};
+
+const uint row_quads = width / 4;
+const uint block = 4;  // quads
+const uint whole_blocks = row_quads / block;
+
+float sum_of(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
+
+float square_distance(uint quad, float mean) {
+  const vec4 distance = LOAD(x, quad) - mean;
+  return sum_of(distance * distance);
+}
+
+void write(uint quad, uint column, float mean, float inverse_deviation) {
+  const vec4 scale = vec4(gamma.at[column], gamma.at[column + 1], gamma.at[column + 2], gamma.at[column + 3]);
+  const vec4 shift = vec4(beta.at[column], beta.at[column + 1], beta.at[column + 2], beta.at[column + 3]);
+  STORE(y, quad, (LOAD(x, quad) - mean) * inverse_deviation * scale + shift);
+}
+
+void main() {
+  const uint row = gl_GlobalInvocationID.x;
+  if (row >= p.rows) return;
+  const uint base = row * row_quads;
+
+  float sum = 0.0;
+  for (uint b = 0; b < whole_blocks; ++b) {
+    float partial = 0.0;
+    [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(LOAD(x, base + b * block + i));
+    sum += partial;
+  }
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += sum_of(LOAD(x, base + q));
+  const float mean = sum / float(width);
+
+  float squares = 0.0;
+  for (uint b = 0; b < whole_blocks; ++b) {
+    float partial = 0.0;
+    [[unroll]] for (uint i = 0; i < block; ++i) partial += square_distance(base + b * block + i, mean);
+    squares += partial;
+  }
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) squares += square_distance(base + q, mean);
+  const float inverse_deviation = inversesqrt(squares / float(width) + p.eps);
+
+  for (uint b = 0; b < whole_blocks; ++b) {
+    [[unroll]] for (uint i = 0; i < block; ++i) {
+      const uint q = b * block + i;
+      write(base + q, 4 * q, mean, inverse_deviation);
+    }
+  }
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(base + q, 4 * q, mean, inverse_deviation);
+}

@@ -1,0 +1,32 @@
+// Four consecutive elements of an f32 or f16 tensor, moved as 64-bit words through buffer addresses. For
+// kernels on CPU-type devices, where a load whose address differs between lanes costs the same for 64
+// bits as for 16. Elements must start at a multiple of four.
+#ifndef VITRINE_QUADS_GLSL
+#define VITRINE_QUADS_GLSL
+
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer InWords { uint64_t at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer OutWords { uint64_t at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float at[]; };
+
+vec4 load_quad_f32(InWords words, uint quad) {
+  return vec4(uintBitsToFloat(unpack32(words.at[2 * quad])), uintBitsToFloat(unpack32(words.at[2 * quad + 1])));
+}
+
+vec4 load_quad_f16(InWords words, uint quad) {
+  const uvec2 halves = unpack32(words.at[quad]);
+  return vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y));
+}
+
+void store_quad_f32(OutWords words, uint quad, vec4 value) {
+  words.at[2 * quad] = pack64(floatBitsToUint(value.xy));
+  words.at[2 * quad + 1] = pack64(floatBitsToUint(value.zw));
+}
+
+void store_quad_f16(OutWords words, uint quad, vec4 value) {
+  words.at[quad] = pack64(uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)));
+}
+
+#endif
