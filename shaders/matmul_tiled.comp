@@ -127,13 +127,22 @@ void main() {
     barrier();
   }
 
-  [[unroll]] for (uint i = 0; i < thread_m; ++i) {
-    const uint row = first_row + thread_row + i * threads_m;
+  // One row at a time, picked by comparing so that the array is only ever indexed by constants, while the
+  // epilogue's code exists thread_n times and not thread_m * thread_n.
+  [[dont_unroll]] for (uint s = 0; s < thread_m; ++s) {
+    float picked[thread_n];
+    [[unroll]] for (uint i = 0; i < thread_m; ++i) {
+      [[unroll]] for (uint j = 0; j < thread_n; ++j) {
+        if (i == 0 || i == s) picked[j] = sums[i * thread_n + j];
+      }
+    }
+    const uint row = first_row + thread_row + s * threads_m;
+    if (row >= p.m) break;
     [[unroll]] for (uint j = 0; j < thread_n; ++j) {
       const uint column = first_column + thread_column + j * threads_n;
-      if (row < p.m && column < p.n) {
+      if (column < p.n) {
         const uint at = row * p.n + column;
-        c[at] = store_as(OUT, epilogue(sums[i * thread_n + j], column, at));
+        c[at] = store_as(OUT, epilogue(picked[j], column, at));
       }
     }
   }

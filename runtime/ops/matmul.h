@@ -13,11 +13,11 @@ extern const OpDef op_matmul;
 
 // What follows the product, in this order: + bias, activation, * scale, + residual. All three are f32.
 struct MatmulOptions {
-  ValueId bias;  // [N]
+  ValueId bias = {};  // [N]
   Activation activation = Activation::none;
-  ValueId scale;             // [N]
-  ValueId residual;          // the result's shape
-  std::optional<DType> out;  // x's dtype when left out; may be f32 for f16 inputs
+  ValueId scale = {};             // [N]
+  ValueId residual = {};          // the result's shape
+  std::optional<DType> out = {};  // x's dtype when left out; may be f32 for f16 inputs
 };
 
 // x [.., K] and weight [N, K], both f32 or both f16, give residual + scale * act(x W^T + bias) as [.., N].

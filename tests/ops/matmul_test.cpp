@@ -1,0 +1,253 @@
+#include "runtime/ops/matmul.h"
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "runtime/ops/matmul_kernels.h"
+#include "tests/support/op_test.h"
+#include "tests/support/reference_matmul.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine::test {
+namespace {
+
+struct Size {
+  uint64_t m, n, k;
+};
+struct Types {
+  DType in, out;
+};
+constexpr Types f32{DType::f32, DType::f32}, f16{DType::f16, DType::f16}, f16_f32{DType::f16, DType::f32};
+
+struct Parts {
+  bool bias = false, scale = false, residual = false;
+  Activation activation = Activation::none;
+};
+constexpr Parts all_parts{true, true, true, Activation::gelu};
+
+// The inputs of a case before its reference is computed, so that a test can change them.
+struct Inputs {
+  Size size;
+  Types types;
+  Parts parts;
+  HostTensor x, weight, bias, scale, residual;
+};
+
+Inputs random_inputs(Size size, Types types, Parts parts, uint64_t seed = 1) {
+  return {size,
+          types,
+          parts,
+          random_tensor({size.m, size.k}, types.in, seed),
+          random_tensor({size.n, size.k}, types.in, seed + 1),
+          random_tensor({size.n}, DType::f32, seed + 2),
+          random_tensor({size.n}, DType::f32, seed + 3),
+          random_tensor({size.m, size.n}, DType::f32, seed + 4)};
+}
+
+// `op` is op_matmul, or one whose kernels are a choice of matmul's.
+OpCase make_case(const Inputs& in, const OpDef& op = op_matmul) {
+  const auto [m, n, k] = in.size;
+  const Parts parts = in.parts;
+  OpCase c;
+  c.label = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " +
+            std::string(name_of(in.types.in)) + " to " + std::string(name_of(in.types.out)) + ", activation " +
+            std::string(name_of(parts.activation)) + (parts.bias ? ", bias" : "") +
+            (parts.scale ? ", scale" : "") + (parts.residual ? ", residual" : "");
+  c.inputs = {{in.x, Role::input}, {in.weight, Role::constant}};
+  reference::Epilogue epilogue{.activation = parts.activation};
+  if (parts.bias) {
+    c.inputs.push_back({in.bias, Role::constant});
+    epilogue.bias = in.bias.values;
+  }
+  if (parts.scale) {
+    c.inputs.push_back({in.scale, Role::constant});
+    epilogue.scale = in.scale.values;
+  }
+  if (parts.residual) {
+    c.inputs.push_back({in.residual, Role::input});
+    epilogue.residual = in.residual.values;
+  }
+  c.build = [parts, out = in.types.out, &op](Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
+    size_t at = 2;
+    const ValueId bias = parts.bias ? ids[at++] : ValueId{};
+    const ValueId scale = parts.scale ? ids[at++] : ValueId{};
+    const ValueId residual = parts.residual ? ids[at++] : ValueId{};
+    if (&op == &op_matmul) {
+      return {matmul(graph, "y", ids[0], ids[1],
+                     {.bias = bias, .activation = parts.activation, .scale = scale, .residual = residual, .out = out})};
+    }
+    return graph.add(op, "y", {ids[0], ids[1], bias, scale, residual},
+                     {{"activation", static_cast<int64_t>(parts.activation)}, {"out", static_cast<int64_t>(out)}});
+  };
+  c.expected = {reference::matmul(in.x.values, in.weight.values, m, n, k, epilogue)};
+  return c;
+}
+
+void check(Size size, Types types, Parts parts, uint64_t seed = 1) {
+  check_op(op_matmul, make_case(random_inputs(size, types, parts, seed)));
+}
+
+// One kernel a tile, whatever lower_tiled would choose for the shape.
+template <size_t index>
+std::optional<std::string> refuse_tile(const LowerContext& context) {
+  if (!fits(tiled_shapes()[index], context.device())) return "does not fit";
+  return refuse_tiled(context);
+}
+template <size_t index>
+Lowered lower_tile(const LowerContext& context) {
+  return lower_tiled_as(context, tiled_shapes()[index]);
+}
+template <size_t... indices>
+constexpr auto tile_kernels(std::index_sequence<indices...>) {
+  constexpr std::array names{"0", "1", "2", "3", "4", "5", "6"};
+  return std::array{KernelDef{names[indices], refuse_tile<indices>, no_preference, lower_tile<indices>}...};
+}
+constexpr auto all_tiles = tile_kernels(std::make_index_sequence<7>());
+const OpDef op_matmul_tiles{"matmul_tiles", infer_matmul, matmul_flops, all_tiles};
+
+// Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
+template <size_t index>
+std::optional<std::string> refuse_arrangement(const LowerContext& context) {
+  if (auto reason = refuse_coopmat(context)) return reason;
+  if (coopmat_shapes(context.device()).size() <= index) return "the device takes fewer arrangements";
+  return std::nullopt;
+}
+template <size_t index>
+Lowered lower_arrangement(const LowerContext& context) {
+  return lower_coopmat_as(context, coopmat_shapes(context.device())[index]);
+}
+constexpr std::array all_arrangements{
+    KernelDef{"0", refuse_arrangement<0>, no_preference, lower_arrangement<0>},
+    KernelDef{"1", refuse_arrangement<1>, no_preference, lower_arrangement<1>},
+    KernelDef{"2", refuse_arrangement<2>, no_preference, lower_arrangement<2>},
+    KernelDef{"3", refuse_arrangement<3>, no_preference, lower_arrangement<3>},
+};
+const OpDef op_matmul_arrangements{"matmul_arrangements", infer_matmul, matmul_flops, all_arrangements};
+
+}  // namespace
+
+TEST_CASE("matmul matches the float64 reference in f32") {
+  uint64_t seed = 10;
+  for (const Size size :
+       {Size{1, 1, 1}, {1, 3, 7}, {3, 1, 17}, {7, 31, 3}, {17, 7, 48}, {31, 65, 1}, {48, 17, 31}, {64, 48, 65},
+        {65, 113, 64}, {113, 64, 113}, {192, 31, 197}, {197, 192, 48}, {1, 197, 768}, {3, 768, 192}, {197, 113, 192}}) {
+    check(size, f32, all_parts, seed += 10);
+  }
+}
+
+TEST_CASE("matmul matches the float64 reference in f16") {
+  uint64_t seed = 10;
+  for (const Size size : {Size{1, 1, 1}, {3, 7, 17}, {17, 31, 3}, {31, 48, 64}, {65, 17, 113}, {113, 65, 48},
+                          {64, 197, 31}, {197, 192, 65}, {1, 192, 768}}) {
+    check(size, f16, all_parts, seed += 10);
+  }
+}
+
+TEST_CASE("matmul matches the float64 reference from f16 to f32") {
+  uint64_t seed = 10;
+  for (const Size size : {Size{1, 3, 1}, {7, 17, 31}, {48, 65, 7}, {65, 64, 48}, {197, 113, 192}}) {
+    check(size, f16_f32, all_parts, seed += 10);
+  }
+}
+
+TEST_CASE("matmul runs a ViT's layers") {
+  check({197, 768, 768}, f32, {.bias = true, .residual = true});
+  check({197, 768, 192}, f16, {.bias = true, .activation = Activation::gelu});
+}
+
+TEST_CASE("matmul keeps its precision over 4096 products") {
+  OpCase c = make_case(random_inputs({33, 31, 4096}, f32, all_parts));
+  c.tolerance = 5e-6;
+  check_op(op_matmul, c);
+}
+
+TEST_CASE("matmul applies every combination of epilogue parts in f32") {
+  for (int parts = 0; parts < 8; ++parts) {
+    for (int activation = 0; activation < VITRINE_ACTIVATION_COUNT; ++activation) {
+      check({5, 7, 9}, f32,
+            {(parts & 1) != 0, (parts & 2) != 0, (parts & 4) != 0, static_cast<Activation>(activation)},
+            static_cast<uint64_t>(parts * 10 + activation));
+    }
+  }
+}
+
+TEST_CASE("matmul applies epilogue parts in f16") {
+  for (int parts = 0; parts < 8; ++parts) {
+    check({5, 7, 9}, parts % 2 == 0 ? f16 : f16_f32, {(parts & 1) != 0, (parts & 2) != 0, (parts & 4) != 0});
+  }
+  for (int activation = 0; activation < VITRINE_ACTIVATION_COUNT; ++activation) {
+    check({5, 7, 9}, f16, {true, true, true, static_cast<Activation>(activation)});
+  }
+}
+
+// Small multiples of a quarter: every product and sum is exact in f32, and so is the result in f16.
+TEST_CASE("matmul is exact where float arithmetic is") {
+  for (const Types types : {f32, f16, f16_f32}) {
+    for (const Size size : {Size{65, 48, 31}, {17, 113, 64}, {197, 65, 48}}) {
+      Inputs inputs = random_inputs(size, types, {.bias = true, .scale = true, .residual = true});
+      for (HostTensor* tensor : {&inputs.x, &inputs.weight, &inputs.bias, &inputs.residual}) {
+        for (double& value : tensor->values) value = std::round(value * 4) / 4;
+      }
+      for (double& value : inputs.scale.values) value = value < 0 ? -0.5 : 1;
+      OpCase c = make_case(inputs);
+      c.exact = true;
+      check_op(op_matmul, c);
+    }
+  }
+}
+
+TEST_CASE("matmul lets NaN and infinity through, and only where they belong") {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const Types types : {f32, f16, f16_f32}) {
+    Inputs inputs = random_inputs({37, 35, 33}, types, {.bias = true, .scale = true, .residual = true});
+    inputs.x.values[2 * 33 + 32] = nan;        // row 2
+    inputs.x.values[36 * 33] = inf;            // row 36: signs follow the weights
+    inputs.weight.values[34 * 33 + 31] = nan;  // column 34
+    inputs.bias.values[7] = -inf;              // column 7
+    inputs.residual.values[4 * 35 + 5] = nan;
+    OpCase c = make_case(inputs);
+    c.allow_nonfinite = true;
+    check_op(op_matmul, c);
+  }
+}
+
+TEST_CASE("every tile of matmul's tiled kernel is right at its edges") {
+  REQUIRE(tiled_shapes().size() == all_tiles.size());
+  for (const Size size : {Size{137, 135, 37}, {129, 65, 48}}) {
+    check_op(op_matmul_tiles, make_case(random_inputs(size, f32, all_parts), op_matmul_tiles));
+  }
+  check_op(op_matmul_tiles, make_case(random_inputs({70, 133, 40}, f16, all_parts), op_matmul_tiles));
+}
+
+TEST_CASE("every arrangement of matmul's cooperative matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  if (coopmat_shapes(device).empty()) SKIP("the device lists no cooperative matrix of f16 x f16 + f32");
+  REQUIRE(coopmat_shapes(device).size() <= all_arrangements.size());
+  check_op(op_matmul_arrangements,
+           make_case(random_inputs({75, 69, 37}, f16_f32, all_parts), op_matmul_arrangements));
+  check_op(op_matmul_arrangements, make_case(random_inputs({67, 70, 40}, f16, all_parts), op_matmul_arrangements));
+}
+
+// The second product adds to the first one's result, which nothing else reads: it takes over its memory.
+TEST_CASE("matmul adds to a residual in place") {
+  constexpr uint64_t m = 45, n = 34, k = 21;
+  const HostTensor x = random_tensor({m, k}, DType::f32, 1), w1 = random_tensor({n, k}, DType::f32, 2);
+  const HostTensor w2 = random_tensor({n, k}, DType::f32, 3), w3 = random_tensor({m, n}, DType::f32, 4);
+  OpCase c;
+  c.label = "residual stream";
+  c.inputs = {{x, Role::input}, {w1, Role::constant}, {w2, Role::constant}, {w3, Role::constant}};
+  c.build = [](Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
+    const ValueId first = matmul(graph, "first", ids[0], ids[1]);
+    const ValueId second = matmul(graph, "second", ids[0], ids[2], {.residual = first});
+    return {matmul(graph, "third", second, ids[3])};
+  };
+  const auto first = reference::matmul(x.values, w1.values, m, n, k, {});
+  const auto second = reference::matmul(x.values, w2.values, m, n, k, {.residual = first});
+  c.expected = {reference::matmul(second, w3.values, m, m, n, {})};
+  check_op(op_matmul, c);
+}
+
+}  // namespace vitrine::test

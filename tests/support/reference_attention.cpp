@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/support/reference_matmul.h"
+
+namespace vitrine::reference {
+
+Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
+                    double scale) {
+  Attention result;
+  result.out.resize(batch * q.tokens * heads * v.head_width);
+  Values row(k.tokens);
+  for (uint64_t b = 0; b < batch; ++b) {
+    for (uint64_t h = 0; h < heads; ++h) {
+      for (uint64_t n = 0; n < q.tokens; ++n) {
+        double highest = -std::numeric_limits<double>::infinity();
+        for (uint64_t m = 0; m < k.tokens; ++m) {
+          double dot = 0;
+          for (uint64_t d = 0; d < q.head_width; ++d) dot += q.at(b, n, h, d) * k.at(b, m, h, d);
+          row[m] = dot * scale;
+          highest = std::max(highest, row[m]);
+        }
+        result.scores.insert(result.scores.end(), row.begin(), row.end());
+        double sum = 0;
+        for (double& value : row) sum += value = std::exp(value - highest);
+        for (double& value : row) value /= sum;
+        result.weights.insert(result.weights.end(), row.begin(), row.end());
+        // A sum over nothing but exp(-inf) is 0, and its logarithm -inf.
+        result.lse.push_back(std::isinf(highest) && highest < 0 && std::isnan(sum) ? highest
+                                                                                   : highest + std::log(sum));
+        for (uint64_t d = 0; d < v.head_width; ++d) {
+          double mixed = 0;
+          for (uint64_t m = 0; m < k.tokens; ++m) mixed += row[m] * v.at(b, m, h, d);
+          result.out[((b * q.tokens + n) * heads + h) * v.head_width + d] = mixed;
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace vitrine::reference
