@@ -22,13 +22,14 @@ Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t bat
           highest = std::max(highest, row[m]);
         }
         result.scores.insert(result.scores.end(), row.begin(), row.end());
+        const bool nothing =
+            std::all_of(row.begin(), row.end(), [](double s) { return std::isinf(s) && s < 0; });
         double sum = 0;
         for (double& value : row) sum += value = std::exp(value - highest);
         for (double& value : row) value /= sum;
         result.weights.insert(result.weights.end(), row.begin(), row.end());
-        // A sum over nothing but exp(-inf) is 0, and its logarithm -inf.
-        result.lse.push_back(std::isinf(highest) && highest < 0 && std::isnan(sum) ? highest
-                                                                                   : highest + std::log(sum));
+        // Nothing but -inf: the sum of exp(score) is 0, and its logarithm -inf.
+        result.lse.push_back(nothing ? highest : highest + std::log(sum));
         for (uint64_t d = 0; d < v.head_width; ++d) {
           double mixed = 0;
           for (uint64_t m = 0; m < k.tokens; ++m) mixed += row[m] * v.at(b, m, h, d);
