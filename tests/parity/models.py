@@ -1,0 +1,298 @@
+"""Compact PyTorch definitions of the models that Vitrine reads, under the names that they are published with.
+
+They are oracles: written to be read beside the papers and run in float64, not to be fast. Every
+forward pass returns all that `vitrine run --what` can write:
+
+  tokens     [B, N, D]  the sequence after the last block and the final norm, where the model has one there
+  features   [B, F]     the vector that the classifier sees
+  logits     [B, K]     the classifier's output, before any softmax; absent without a classifier
+  probabilities [B, K]  softmax of the logits
+
+check_against_libraries.py compares them with timm, transformers and torchvision.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+
+def pair(size):
+    """(height, width) from a number or a pair."""
+    return tuple(size) if isinstance(size, (tuple, list)) else (size, size)
+
+
+def results(tokens, features, logits):
+    """The dictionary that every model here returns."""
+    out = {"tokens": tokens, "features": features}
+    if logits is not None:
+        out["logits"] = logits
+        out["probabilities"] = logits.softmax(dim=-1)
+    return out
+
+
+class PatchEmbed(nn.Module):
+    """Image [B, C, H, W] to tokens [B, P, D], patches in row-major order, with an optional norm."""
+
+    def __init__(self, patch_size, in_chans, embed_dim, norm, bias, eps):
+        super().__init__()
+        patch = pair(patch_size)
+        self.proj = nn.Conv2d(in_chans, embed_dim, kernel_size=patch, stride=patch, bias=bias)
+        self.norm = nn.LayerNorm(embed_dim, eps=eps) if norm else nn.Identity()
+
+    def forward(self, image):
+        return self.norm(self.proj(image).flatten(2).transpose(1, 2))
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention. The fused projection's rows are q, k, v, each head by head."""
+
+    def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None):
+        super().__init__()
+        self.num_heads = num_heads
+        self.scale = qk_scale or (dim // num_heads) ** -0.5
+        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        batch, count, dim = x.shape
+        q, k, v = self.qkv(x).view(batch, count, 3, self.num_heads, dim // self.num_heads).unbind(2)
+        weights = (torch.einsum("bnhd,bmhd->bhnm", q, k) * self.scale).softmax(dim=-1)
+        return self.proj(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2))
+
+
+class Mlp(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.fc1 = nn.Linear(dim, hidden)
+        self.act = nn.GELU()
+        self.fc2 = nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        return self.fc2(self.act(self.fc1(x)))
+
+
+class LayerScale(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * self.gamma
+
+
+class Block(nn.Module):
+    """A pre-norm encoder block."""
+
+    def __init__(
+        self, dim, num_heads, mlp_ratio=4.0, qkv_bias=True, qk_scale=None, layer_scale=False, eps=1e-6
+    ):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim, eps=eps)
+        self.attn = Attention(dim, num_heads, qkv_bias, qk_scale)
+        self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
+        self.norm2 = nn.LayerNorm(dim, eps=eps)
+        self.mlp = Mlp(dim, int(dim * mlp_ratio))
+        self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
+
+    def forward(self, x):
+        x = x + self.ls1(self.attn(self.norm1(x)))
+        return x + self.ls2(self.mlp(self.norm2(x)))
+
+
+class PreLogits(nn.Module):
+    """The paper's representation layer: a linear map and tanh before the classifier."""
+
+    def __init__(self, dim, size):
+        super().__init__()
+        self.fc = nn.Linear(dim, size)
+
+    def forward(self, x):
+        return torch.tanh(self.fc(x))
+
+
+class VisionTransformer(nn.Module):
+    """ViT and DeiT under timm's names.
+
+    The options carry timm's names too. `representation_size` and `qk_scale` were dropped from timm
+    after 0.5 and 0.4, checkpoints that need them are still around. Prefix tokens come in the order
+    class, distillation, registers.
+    """
+
+    def __init__(
+        self,
+        img_size=224,
+        patch_size=16,
+        in_chans=3,
+        num_classes=1000,
+        embed_dim=768,
+        depth=12,
+        num_heads=12,
+        mlp_ratio=4.0,
+        qkv_bias=True,
+        qk_scale=None,
+        representation_size=None,
+        distilled=False,
+        class_token=True,
+        global_pool="token",
+        fc_norm=None,
+        reg_tokens=0,
+        no_embed_class=False,
+        layer_scale=False,
+        pre_norm=False,
+        patch_norm=False,
+        eps=1e-6,
+    ):
+        super().__init__()
+        if global_pool not in ("token", "avg"):
+            raise ValueError(f"global_pool is '{global_pool}', expected token or avg")
+        height, width = pair(img_size)
+        patch_height, patch_width = pair(patch_size)
+        patches = (height // patch_height) * (width // patch_width)
+        self.global_pool = global_pool
+        self.no_embed_class = no_embed_class
+        self.num_prefix_tokens = int(class_token) + int(distilled) + reg_tokens
+        norm_after_pool = global_pool == "avg" if fc_norm is None else fc_norm
+
+        # A norm right after the embedding makes the convolution's bias redundant; timm leaves it out.
+        self.patch_embed = PatchEmbed(patch_size, in_chans, embed_dim, patch_norm, bias=not pre_norm, eps=eps)
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, embed_dim)) if class_token else None
+        self.dist_token = nn.Parameter(torch.zeros(1, 1, embed_dim)) if distilled else None
+        self.reg_token = nn.Parameter(torch.zeros(1, reg_tokens, embed_dim)) if reg_tokens else None
+        rows = patches + (0 if no_embed_class else self.num_prefix_tokens)
+        self.pos_embed = nn.Parameter(torch.zeros(1, rows, embed_dim))
+        self.norm_pre = nn.LayerNorm(embed_dim, eps=eps) if pre_norm else nn.Identity()
+        self.blocks = nn.Sequential(
+            *[
+                Block(embed_dim, num_heads, mlp_ratio, qkv_bias, qk_scale, layer_scale, eps)
+                for _ in range(depth)
+            ]
+        )
+        self.norm = nn.Identity() if norm_after_pool else nn.LayerNorm(embed_dim, eps=eps)
+        self.fc_norm = nn.LayerNorm(embed_dim, eps=eps) if norm_after_pool else nn.Identity()
+
+        # The two heads of a distilled model read their tokens directly: it has no representation layer.
+        has_representation = bool(representation_size) and not distilled
+        self.pre_logits = PreLogits(embed_dim, representation_size) if has_representation else nn.Identity()
+        width_out = representation_size if has_representation else embed_dim
+        self.head = nn.Linear(width_out, num_classes) if num_classes else None
+        self.head_dist = nn.Linear(embed_dim, num_classes) if num_classes and distilled else None
+
+    def embed(self, image):
+        x = self.patch_embed(image)
+        prefix = [
+            t.expand(len(x), -1, -1)
+            for t in (self.cls_token, self.dist_token, self.reg_token)
+            if t is not None
+        ]
+        if self.no_embed_class:
+            return self.norm_pre(torch.cat([*prefix, x + self.pos_embed], dim=1))
+        return self.norm_pre(torch.cat([*prefix, x], dim=1) + self.pos_embed)
+
+    def forward(self, image):
+        tokens = self.norm(self.blocks(self.embed(image)))
+        if self.dist_token is not None:
+            first, second = tokens[:, 0], tokens[:, 1]
+            logits = (self.head(first) + self.head_dist(second)) / 2 if self.head is not None else None
+            return results(tokens, (first + second) / 2, logits)
+        if self.global_pool == "avg":
+            pooled = tokens[:, self.num_prefix_tokens :].mean(dim=1)
+        else:
+            pooled = tokens[:, 0]
+        features = self.pre_logits(self.fc_norm(pooled))
+        return results(tokens, features, self.head(features) if self.head is not None else None)
+
+
+def sine_cosine_positions(count, dim):
+    """The fixed table of "Attention Is All You Need": sine in the even columns, cosine in the odd ones.
+
+    MyViT keeps it in float32 and does not store it, so the table is rounded here as well.
+    """
+    table = torch.empty(count, dim, dtype=torch.float32)
+    for i in range(count):
+        for j in range(dim):
+            angle = i / 10000 ** ((j - j % 2) / dim)
+            table[i, j] = math.cos(angle) if j % 2 else math.sin(angle)
+    return table
+
+
+class PerHeadAttention(nn.Module):
+    """MyViT's attention: each head maps its own slice of the token, and nothing mixes the heads after."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.width = dim // num_heads
+        self.q_mappings = nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(num_heads))
+        self.k_mappings = nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(num_heads))
+        self.v_mappings = nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(num_heads))
+
+    def forward(self, x):
+        heads = []
+        maps = zip(x.split(self.width, dim=-1), self.q_mappings, self.k_mappings, self.v_mappings)
+        for part, to_q, to_k, to_v in maps:
+            scores = to_q(part) @ to_k(part).transpose(1, 2) / math.sqrt(self.width)
+            heads.append(scores.softmax(dim=-1) @ to_v(part))
+        return torch.cat(heads, dim=-1)
+
+
+class MyViTBlock(nn.Module):
+    def __init__(self, dim, num_heads, mlp_ratio):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim)
+        self.mhsa = PerHeadAttention(dim, num_heads)
+        self.norm2 = nn.LayerNorm(dim)
+        self.mlp = nn.Sequential(nn.Linear(dim, mlp_ratio * dim), nn.GELU(), nn.Linear(mlp_ratio * dim, dim))
+
+    def forward(self, x):
+        x = x + self.mhsa(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class MyViT(nn.Module):
+    """The small tutorial model for 28x28 digits: PyTorch's default norm eps (1e-5), no final norm.
+
+    Its own forward pass ends in softmax: that is `probabilities` here.
+    """
+
+    def __init__(self, chw=(1, 28, 28), n_patches=7, n_blocks=2, hidden_d=8, n_heads=2, out_d=10):
+        super().__init__()
+        channels, height, width = chw
+        self.patch = (height // n_patches, width // n_patches)
+        self.linear_mapper = nn.Linear(channels * self.patch[0] * self.patch[1], hidden_d)
+        self.class_token = nn.Parameter(torch.zeros(1, hidden_d))
+        positions = sine_cosine_positions(n_patches**2 + 1, hidden_d)
+        self.register_buffer("positional_embeddings", positions, persistent=False)
+        self.blocks = nn.ModuleList(MyViTBlock(hidden_d, n_heads, 4) for _ in range(n_blocks))
+        self.mlp = nn.Sequential(nn.Linear(hidden_d, out_d), nn.Softmax(dim=-1))
+
+    def forward(self, image):
+        patches = nn.functional.unfold(image, self.patch, stride=self.patch).transpose(
+            1, 2
+        )  # K order c, y, x
+        cls = self.class_token.expand(len(image), 1, -1)
+        x = torch.cat([cls, self.linear_mapper(patches)], dim=1) + self.positional_embeddings
+        for block in self.blocks:
+            x = block(x)
+        return results(x, x[:, 0], self.mlp[0](x[:, 0]))
+
+
+class TorchvisionOracle(nn.Module):
+    """torchvision's real VisionTransformer, run in pieces so that tokens and features come out as well."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def state_dict(self, *args, **kwargs):
+        return self.model.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, state, *args, **kwargs):
+        return self.model.load_state_dict(state, *args, **kwargs)
+
+    def forward(self, image):
+        x = self.model._process_input(image)
+        tokens = self.model.encoder(torch.cat([self.model.class_token.expand(len(x), -1, -1), x], dim=1))
+        features = tokens[:, 0]
+        for layer in list(self.model.heads)[:-1]:
+            features = layer(features)
+        return results(tokens, features, self.model.heads[-1](features))
