@@ -1,0 +1,339 @@
+"""The table of fixtures, and how a row becomes a model, a checkpoint, a config.json and an input."""
+
+import dataclasses
+import json
+import re
+import zlib
+
+import numpy as np
+import torch
+
+import models
+import naming
+
+DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+NAMINGS = ("timm", "torchvision", "hf_vit", "hf_deit", "hf_backbone", "myvit")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One model. `options` are models.VisionTransformer's (MyViT's for its own naming)."""
+
+    name: str
+    covers: str
+    options: dict = dataclasses.field(default_factory=dict)
+    naming: str = "timm"
+    dtype: str = "F32"  # of the stored weights
+    batch: int = 2
+    config: bool = False  # a config.json lies beside the weights, so that nothing has to be guessed
+    quiet: bool = False  # embeddings so small that the first norm's eps shows in every output
+    overrides: tuple = ()  # `--set` arguments: what names and shapes cannot tell, against the family's rule
+    outputs: tuple = ("logits", "probabilities", "features", "tokens")
+
+
+@dataclasses.dataclass
+class Built:
+    model: torch.nn.Module  # float64, its values exact in the stored type
+    state: dict  # under the published names
+    config: dict | None
+    image: np.ndarray  # float32 [B, C, H, W]
+
+    def reference(self):
+        """Every output in float64."""
+        with torch.inference_mode():
+            return {k: v.numpy() for k, v in self.model(torch.from_numpy(self.image).double()).items()}
+
+
+def image_shape(case):
+    if case.naming == "myvit":
+        return (case.batch, *case.options.get("chw", (1, 28, 28)))
+    size = models.pair(case.options.get("img_size", 224))
+    return (case.batch, case.options.get("in_chans", 3), *size)
+
+
+def seed_of(case):
+    """A seed from the name: reordering the table or adding to it changes no other fixture."""
+    return zlib.crc32(case.name.encode())
+
+
+def torchvision_model(options):
+    from torchvision.models.vision_transformer import VisionTransformer
+
+    dim = options.get("embed_dim", 768)
+    model = VisionTransformer(
+        image_size=options.get("img_size", 224),
+        patch_size=options.get("patch_size", 16),
+        num_layers=options.get("depth", 12),
+        num_heads=options.get("num_heads", 12),
+        hidden_dim=dim,
+        mlp_dim=int(dim * options.get("mlp_ratio", 4)),
+        num_classes=options.get("num_classes", 1000),
+        representation_size=options.get("representation_size"),
+    )
+    return models.TorchvisionOracle(model)
+
+
+def hugging_face_config(case):
+    o = case.options
+    deit = case.naming == "hf_deit"
+    head = {
+        "hf_vit": "ViTForImageClassification",
+        "hf_deit": "DeiTForImageClassificationWithTeacher",
+        "hf_backbone": "ViTModel",
+    }[case.naming]
+    config = {
+        "architectures": [head],
+        "attention_probs_dropout_prob": 0.0,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.0,
+        "hidden_size": o.get("embed_dim", 768),
+        "image_size": o.get("img_size", 224),
+        "intermediate_size": int(o.get("embed_dim", 768) * o.get("mlp_ratio", 4)),
+        "layer_norm_eps": 1e-12,
+        "model_type": "deit" if deit else "vit",
+        "num_attention_heads": o.get("num_heads", 12),
+        "num_channels": o.get("in_chans", 3),
+        "num_hidden_layers": o.get("depth", 12),
+        "patch_size": o.get("patch_size", 16),
+        "qkv_bias": o.get("qkv_bias", True),
+    }
+    if o.get("num_classes", 1000):
+        labels = [f"class {i}" for i in range(o.get("num_classes", 1000))]
+        config["id2label"] = {str(i): label for i, label in enumerate(labels)}
+        config["label2id"] = {label: i for i, label in enumerate(labels)}
+    return config
+
+
+def timm_config(case):
+    """timm's hub file: a published architecture, and in model_args what differs from it."""
+    o = dict(case.options)
+    classes = o.pop("num_classes", 1000)
+    pool = o.get("global_pool", "token")  # timm writes it twice and reads it from model_args
+    if o.pop("layer_scale", False):
+        o["init_values"] = 1e-5
+    height, width = models.pair(o.get("img_size", 224))
+    return {
+        "architecture": "vit_tiny_patch16_224",
+        "num_classes": classes,
+        "num_features": o.get("embed_dim", 192),
+        "global_pool": pool,
+        "model_args": o,
+        "pretrained_cfg": {
+            "classifier": "head",
+            "crop_pct": 0.9,
+            "first_conv": "patch_embed.proj",
+            "fixed_input_size": True,
+            "input_size": [o.get("in_chans", 3), height, width],
+            "interpolation": "bicubic",
+            "mean": [0.5, 0.5, 0.5],
+            "num_classes": classes,
+            "pool_size": None,
+            "std": [0.5, 0.5, 0.5],
+        },
+    }
+
+
+def make_quiet(model, dtype):
+    """Shrinks what enters the first norm to a variance of about 1e-6, amid the families' eps."""
+    state = model.state_dict()
+    for name, value in state.items():
+        if re.match(
+            r"patch_embed|conv_proj|cls_token|class_token|dist_token|pos_embed|encoder\.pos_emb", name
+        ):
+            state[name] = (1e-3 * value).to(dtype).double()
+    if isinstance(
+        model, models.MyViT
+    ):  # its positions are fixed: let the class token take the first one away
+        state["class_token"] = (state["class_token"] - model.positional_embeddings[0]).to(dtype).double()
+    model.load_state_dict(state)
+
+
+def build(case):
+    """The model with random weights, its checkpoint, its config.json and an input; seeded by its name."""
+    if case.naming not in NAMINGS:
+        raise ValueError(f"{case.name}: naming is '{case.naming}', expected one of {', '.join(NAMINGS)}")
+    dtype = DTYPES[case.dtype]
+    seed = seed_of(case)
+    if case.naming == "myvit":
+        model = models.MyViT(**case.options)
+    elif case.naming == "torchvision":
+        model = torchvision_model(case.options)
+    else:
+        eps = {} if case.naming == "timm" else {"eps": 1e-12}
+        model = models.VisionTransformer(**case.options, **eps)
+    naming.randomise(model, seed, dtype)
+    if case.quiet:
+        make_quiet(model, dtype)
+    state = dict(model.state_dict())
+    config = None
+    if case.naming.startswith("hf_"):
+        state = naming.to_hugging_face(state, case.naming.removeprefix("hf_"))
+        if case.naming == "hf_backbone":  # published backbones carry a pooler that no classifier reads
+            dim = case.options["embed_dim"]
+            for name, shape in (("pooler.dense.weight", (dim, dim)), ("pooler.dense.bias", (dim,))):
+                state[name] = torch.from_numpy(naming.random_values(name, shape, seed)).to(dtype).double()
+        config = hugging_face_config(case)
+    elif case.config:
+        config = timm_config(case)
+    image = np.random.default_rng([seed, 1]).standard_normal(image_shape(case)).astype(np.float32)
+    return Built(model, state, config, image)
+
+
+def write(case, built, folder):
+    """model.safetensors, config.json where there is one, and input.npy."""
+    folder.mkdir(parents=True, exist_ok=True)
+    naming.save(folder / "model.safetensors", built.state, DTYPES[case.dtype])
+    if built.config is not None:
+        write_json(folder / "config.json", built.config)
+    np.save(folder / "input.npy", built.image)
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def tiny(**options):
+    """Two narrow blocks: wide enough to go wrong, small enough to be committed."""
+    return {
+        "img_size": 16,
+        "patch_size": 4,
+        "embed_dim": 24,
+        "depth": 2,
+        "num_heads": 2,
+        "num_classes": 11,
+        **options,
+    }
+
+
+HEADS_2 = ("heads=2",)
+FIXTURES = (
+    Case(
+        "torchvision",
+        "torchvision's names and fused in_proj; heads of width 48; written by torchvision itself",
+        tiny(img_size=24, patch_size=8, embed_dim=96, mlp_ratio=0.5),
+        "torchvision",
+        quiet=True,
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_vit",
+        "timm's names with timm's config.json; three heads of width 12",
+        tiny(img_size=32, patch_size=8, embed_dim=36, depth=3, num_heads=3, mlp_ratio=2.0),
+        config=True,
+        quiet=True,
+    ),
+    Case(
+        "deit_distilled",
+        "distillation token and the mean of two heads, timm's names",
+        tiny(distilled=True),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_representation",
+        "representation layer with tanh, narrower than the tokens",
+        tiny(representation_size=20),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_mean_pooled",
+        "mean of the patch tokens, norm after the pooling, class token present but not pooled",
+        tiny(global_pool="avg"),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_mean_pooled_no_class",
+        "mean pooling without a class token",
+        tiny(global_pool="avg", class_token=False),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_mean_pooled_norm_first",
+        "mean pooling after the final norm, which only config.json tells",
+        tiny(global_pool="avg", fc_norm=False),
+        config=True,
+    ),
+    Case(
+        "timm_small_images",
+        "32x32 images, patches of 4, eight heads (width 24 for the size of the file), F16 weights",
+        tiny(img_size=32, embed_dim=192, depth=1, num_heads=8, num_classes=10, mlp_ratio=1.5),
+        dtype="F16",
+        overrides=("heads=8",),
+        outputs=("logits", "probabilities", "features"),
+    ),
+    Case(
+        "timm_registers",
+        "register tokens without positions; positions for the patches only",
+        tiny(reg_tokens=3, no_embed_class=True),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_registers_with_positions",
+        "a position for each of class token, registers and patches",
+        tiny(reg_tokens=3),
+        config=True,
+    ),
+    Case(
+        "timm_layer_scale",
+        "layer scale; patches of 5; four heads of width 7",
+        tiny(img_size=15, patch_size=5, embed_dim=28, num_heads=4, layer_scale=True),
+        overrides=("heads=4",),
+    ),
+    Case(
+        "timm_qk_scale",
+        "a score scale other than width^-0.5",
+        tiny(qk_scale=0.25),
+        overrides=(*HEADS_2, "qk_scale=0.25"),
+    ),
+    Case("timm_no_qkv_bias", "no q/k/v bias", tiny(qkv_bias=False), overrides=HEADS_2),
+    Case(
+        "timm_headless",
+        "no classifier: features only",
+        tiny(num_classes=0),
+        overrides=HEADS_2,
+        outputs=("features", "tokens"),
+    ),
+    Case("timm_patch_norm", "a norm inside the patch embedding", tiny(patch_norm=True), overrides=HEADS_2),
+    Case(
+        "timm_pre_norm",
+        "a norm after the positions, a patch convolution without bias, and norm eps 1e-5: timm's CLIP towers",
+        tiny(pre_norm=True, eps=1e-5),
+        quiet=True,
+        overrides=HEADS_2,
+    ),
+    Case(
+        "timm_non_square",
+        "an image of 16x24 pixels and one channel, which only config.json tells",
+        tiny(img_size=(16, 24), in_chans=1),
+        config=True,
+        batch=3,
+    ),
+    Case("timm_f16", "weights stored as F16", tiny(), dtype="F16", overrides=HEADS_2),
+    Case("timm_bf16", "weights stored as BF16", tiny(), dtype="BF16", overrides=HEADS_2),
+    Case(
+        "hf_vit",
+        "Hugging Face ViT's names, split q/k/v, norm eps 1e-12; one head of width 24",
+        tiny(num_heads=1),
+        "hf_vit",
+        config=True,
+        quiet=True,
+    ),
+    Case(
+        "hf_deit", "Hugging Face DeiT with its two classifiers", tiny(distilled=True), "hf_deit", config=True
+    ),
+    Case(
+        "hf_vit_backbone",
+        "Hugging Face ViTModel: names without a prefix, no classifier, a pooler that is not used",
+        tiny(num_classes=0),
+        "hf_backbone",
+        config=True,
+        outputs=("features", "tokens"),
+    ),
+    Case(
+        "myvit",
+        "MyViT as published: 1x28x28, width 8, two blocks, two heads; softmax at the end is `probabilities`",
+        {},
+        "myvit",
+        batch=5,
+        quiet=True,
+    ),
+)
