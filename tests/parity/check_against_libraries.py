@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Compares models.py and the written checkpoints with the libraries that they imitate.
+
+  PYTHONPATH=... check_against_libraries.py
+
+Every fixture is built anew, written to a temporary folder and handed to whichever of torchvision, timm
+and transformers can be imported: tensor names must agree exactly in both directions and every output
+within 1e-12 in float64. A library that is absent, or too new for an option that it has dropped, is
+skipped with a word. Nothing is downloaded.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import os
+import pathlib
+import sys
+import tempfile
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+import cases
+import models
+import naming
+
+TOLERANCE = 1e-12
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+class Unsupported(Exception):
+    """The installed version of a library has no such option."""
+
+
+def library(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Unsupported(f"{name} cannot be imported ({error})") from error
+
+
+def difference(pairs):
+    """Largest difference over (ours, theirs), which must have the same shape."""
+    worst = 0.0
+    for ours, theirs in pairs:
+        if ours.shape != tuple(theirs.shape):
+            raise AssertionError(f"shapes {ours.shape} and {tuple(theirs.shape)} differ")
+        worst = max(worst, float(np.abs(ours - theirs.detach().numpy()).max()))
+    return worst
+
+
+def load_both_ways(theirs, ours_state):
+    """Their model takes our checkpoint, and every tensor of theirs is one of ours, in our shape."""
+    theirs.load_state_dict(ours_state, strict=True)
+    their_shapes = {name: tuple(value.shape) for name, value in theirs.state_dict().items()}
+    our_shapes = {name: tuple(value.shape) for name, value in ours_state.items()}
+    if their_shapes != our_shapes:
+        raise AssertionError(f"tensors differ: {set(their_shapes.items()) ^ set(our_shapes.items())}")
+
+
+def timm_arguments(case, accepted):
+    """Our options in the words of this version of timm."""
+    out = {}
+    for key, value in case.options.items():
+        if key == "eps":
+            continue  # goes into norm_layer
+        if key == "layer_scale":
+            key, value = "init_values", 1e-5
+        elif key == "patch_norm":
+            key, value = "embed_norm_layer", partial(nn.LayerNorm, eps=1e-6)
+        if key == "distilled" and key not in accepted:
+            continue  # a class of its own since timm 0.6
+        if key not in accepted:
+            raise Unsupported(f"this timm has no {key}")
+        out[key] = value
+    return out
+
+
+def against_timm(case, built, folder):
+    timm = library("timm")
+    kind = timm.models.vision_transformer.VisionTransformer
+    accepted = inspect.signature(kind).parameters
+    distilled = case.options.get("distilled", False)
+    if distilled and "distilled" not in accepted:
+        try:
+            kind = library("timm.models.deit").VisionTransformerDistilled
+        except AttributeError as error:
+            raise Unsupported("this timm has no distilled model") from error
+    if "norm_layer" not in accepted:
+        raise AssertionError("timm's VisionTransformer takes no norm_layer")
+    # timm 0.4.5's own default is torch's eps of 1e-5; its architectures all pass 1e-6.
+    norm = partial(nn.LayerNorm, eps=case.options.get("eps", 1e-6))
+    theirs = kind(**timm_arguments(case, accepted), norm_layer=norm).double().eval()
+    load_both_ways(theirs, built.state)
+    image, reference = torch.from_numpy(built.image).double(), built.reference()
+    judged = "logits" if "logits" in reference else "features"
+    pairs = [(reference[judged], theirs(image))]
+    if hasattr(theirs, "forward_head"):
+        tokens = theirs.forward_features(image)
+        pairs.append((reference["tokens"], tokens))
+        pairs.append((reference["features"], theirs.forward_head(tokens, pre_logits=True)))
+        if case.config:  # timm builds the model from our config.json and reads our file
+            loaded = timm.create_model(f"local-dir:{folder}", pretrained=True).double().eval()
+            pairs.append((reference[judged], loaded(image)))
+    return f"timm {timm.__version__}", difference(pairs)
+
+
+def against_transformers(case, built, folder):
+    transformers = library("transformers")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    kind = getattr(transformers, built.config["architectures"][0])
+    # Not "eager", whose softmax is float32 whatever the model is in.
+    theirs, info = kind.from_pretrained(folder, output_loading_info=True, attn_implementation="sdpa")
+    left = {key: value for key, value in info.items() if value}
+    if left:
+        raise AssertionError(f"tensors differ: {left}")
+    with tempfile.TemporaryDirectory() as saved:  # what they would publish
+        theirs.save_pretrained(saved)
+        published = set(naming.safetensors.torch.load_file(f"{saved}/model.safetensors"))
+    if published != set(built.state):
+        raise AssertionError(f"published names differ: {published ^ set(built.state)}")
+    theirs = theirs.double().eval()
+    image, reference = torch.from_numpy(built.image).double(), built.reference()
+    with torch.inference_mode():
+        out = theirs(image)
+        if case.naming == "hf_backbone":
+            hidden = out.last_hidden_state
+            pairs = [(reference["tokens"], hidden), (reference["features"], hidden[:, 0])]
+        else:
+            backbone = getattr(theirs, theirs.base_model_prefix)
+            pairs = [
+                (reference["logits"], out.logits),
+                (reference["tokens"], backbone(image).last_hidden_state),
+            ]
+    return f"transformers {transformers.__version__}", difference(pairs)
+
+
+def against_torchvision(case, built, folder):
+    """torchvision's fixture is torchvision's own model: our definition under its names must match it."""
+    torchvision = library("torchvision")
+    ours = models.VisionTransformer(**case.options)
+    naming.randomise(ours, cases.seed_of(case))
+    load_both_ways(built.model.model, naming.to_torchvision(ours.state_dict()))
+    reference = built.reference()
+    image = torch.from_numpy(built.image).double()
+    with torch.inference_mode():
+        pairs = [(reference[what], value) for what, value in ours(image).items()]
+        pairs.append((reference["logits"], built.model.model(image)))
+    return f"torchvision {torchvision.__version__}", difference(pairs)
+
+
+def checks_of(case):
+    if case.naming == "torchvision":
+        return [against_torchvision]
+    return {"timm": [against_timm], "myvit": []}.get(case.naming, [against_transformers])
+
+
+def compare(case, check):
+    """One line about one fixture; the word at its front is 'agrees', 'skipped' or 'DIFFERS'."""
+    built = cases.build(case)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cases.write(case, built, folder)
+        try:
+            version, worst = check(case, built, folder)
+        except Unsupported as reason:
+            return "skipped", str(reason)
+        except (AssertionError, RuntimeError) as error:
+            return "DIFFERS", str(error).replace("\n", " ")
+    return ("agrees" if worst <= TOLERANCE else "DIFFERS"), f"with {version}: max |difference| {worst:.1e}"
+
+
+def main():
+    torch.set_num_threads(1)
+    # An option that few fixtures share with the libraries gets a case of its own.
+    extra = dataclasses.replace(
+        cases.FIXTURES[0],
+        name="torchvision_representation",
+        options={**cases.FIXTURES[0].options, "representation_size": 20},
+    )
+    counts = {"agrees": 0, "skipped": 0, "DIFFERS": 0}
+    for case in (*cases.FIXTURES, extra):
+        for check in checks_of(case):
+            verdict, words = compare(case, check)
+            counts[verdict] += 1
+            print(f"{case.name:30} {verdict}  {words}", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return 1 if counts["DIFFERS"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
