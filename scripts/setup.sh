@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Installs what Vitrine is built from, tested with and run on; the one place that lists the packages.
+# run.sh and test.sh source it, and it can be run by itself. What is installed already is left
+# alone: a second run calls no package manager and needs no network.
+#
+#   scripts/setup.sh [--tests]        --tests: what only the tests use, too
+
+# Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
+build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
+  libglm-dev libcli11-dev nlohmann-json3-dev catch2)
+# Tests do without these, and then say which of them were skipped.
+optional_test_packages=(vulkan-validationlayers mesa-drm-shim)
+# Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
+driver_package=mesa-vulkan-drivers
+
+# One line a step, on stderr: results alone go to stdout.
+say() { echo "vitrine: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+# apt lists virtual packages too, with "(none)" for a candidate.
+is_available() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'; }
+
+# A machine with any vendor's Vulkan driver keeps it and gets no second one.
+has_vulkan_driver() {
+  if [ -n "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}${VK_ADD_DRIVER_FILES:-}" ]; then return 0; fi
+  local folder
+  for folder in "${XDG_DATA_HOME:-$HOME/.local/share}" /usr/local/share /usr/share /usr/local/etc /etc; do
+    if compgen -G "$folder/vulkan/icd.d/*.json" >/dev/null; then return 0; fi
+  done
+  return 1
+}
+
+run_apt() {
+  local become=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "packages are missing; as root, run: apt-get install $packages_for_error"
+    become=(sudo)
+    [ -t 0 ] || become=(sudo -n)
+  fi
+  "${become[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -qq -o Dpkg::Use-Pty=0 \
+    -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+setup_with_apt() {
+  local package wanted=("${build_packages[@]}") required=() optional=()
+  has_vulkan_driver || wanted+=("$driver_package")
+  for package in "${wanted[@]}"; do
+    is_installed "$package" || required+=("$package")
+  done
+  if $1; then
+    for package in "${optional_test_packages[@]}"; do
+      is_installed "$package" || optional+=("$package")
+    done
+  fi
+  packages_for_error="${required[*]} ${optional[*]}"
+  if [ ${#required[@]} -gt 0 ]; then run_apt update; fi
+  for package in "${required[@]}"; do
+    is_available "$package" || fail "this release has no package $package: Debian 13 or Ubuntu 24.04, or newer, is needed"
+  done
+  for package in "${optional[@]}"; do
+    if is_available "$package"; then required+=("$package"); fi
+  done
+  if [ ${#required[@]} = 0 ]; then return; fi
+  say "installing ${required[*]}"
+  # Package scripts chat on both streams; their words matter only when they fail.
+  local log; log=$(mktemp)
+  if ! run_apt install -y --no-install-recommends "${required[@]}" >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    fail "apt-get could not install ${required[*]} (its last lines are above)"
+  fi
+  rm -f "$log"
+}
+
+# Elsewhere nothing is installed: what a compiler and the PATH can't find is listed.
+check_by_hand() {
+  local tool header compiler=${CXX:-c++} missing=()
+  command -v "$compiler" >/dev/null || missing+=("a C++20 compiler (GCC 13 or Clang 17, or newer)")
+  for tool in cmake ninja; do command -v "$tool" >/dev/null || missing+=("$tool"); done
+  command -v glslangValidator >/dev/null || command -v glslang >/dev/null || missing+=("glslang (the GLSL compiler)")
+  for header in vulkan/vulkan.h volk.h vk_mem_alloc.h glm/glm.hpp CLI/CLI.hpp nlohmann/json.hpp \
+    catch2/catch_test_macros.hpp; do
+    command -v "$compiler" >/dev/null || break
+    printf '#include <%s>\n' "$header" | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null \
+      || missing+=("<$header>")
+  done
+  if [ ${#missing[@]} = 0 ]; then return; fi
+  local list; list=$(printf '%s, ' "${missing[@]}")
+  fail "packages are installed on Debian and Ubuntu only; please install what is missing here: ${list%, }" \
+    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json and Catch2 3 are what the headers belong to)"
+}
+
+# setup [true]: with true, also what only the tests use.
+setup() {
+  if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+    setup_with_apt "${1:-false}"
+  else
+    check_by_hand
+  fi
+}
+
+# build TARGET: the release preset, configured on first use and by ninja itself from then on.
+build() {
+  if [ ! -f build/release/build.ninja ] || [ CMakePresets.json -nt build/release/build.ninja ]; then
+    say "configuring build/release"
+    local log; log=$(mktemp)
+    if ! cmake --preset release >"$log" 2>&1; then
+      cat "$log" >&2
+      rm -f "$log"
+      fail "CMake could not configure the build (its output is above)"
+    fi
+    rm -f "$log"
+  fi
+  say "building $1 (a first build takes a few minutes)"
+  # On a terminal ninja keeps one line up to date; elsewhere only what goes wrong is worth reading.
+  if [ -t 2 ]; then
+    ninja -C build/release "$1" >&2
+  else
+    ninja -C build/release --quiet "$1" >&2
+  fi || fail "the build failed (the compiler's words are above)"
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  set -euo pipefail
+  case ${1:-} in
+    '') setup false ;;
+    --tests) setup true ;;
+    *) say "setup.sh: unknown option $1 (--tests)"; exit 2 ;;
+  esac
+fi
