@@ -18,8 +18,12 @@ say() { echo "vitrine: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-# apt lists virtual packages too, with "(none)" for a candidate.
-is_available() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'; }
+# Those of the packages that apt can install, one a line; packages that others merely mention have the
+# candidate "(none)".
+available() {
+  LC_ALL=C apt-cache policy "$@" |
+    sed -nE '/^[^ ]/{s/:$//;h}; /^  Candidate: [^(]/{x;p}'
+}
 
 # A machine with any vendor's Vulkan driver keeps it and gets no second one.
 has_vulkan_driver() {
@@ -55,11 +59,14 @@ setup_with_apt() {
   fi
   packages_for_error="${required[*]} ${optional[*]}"
   if [ ${#required[@]} -gt 0 ]; then run_apt update; fi
+  if [ ${#required[@]} = 0 ] && [ ${#optional[@]} = 0 ]; then return; fi
+  local known; known=$(available "${required[@]}" "${optional[@]}")
   for package in "${required[@]}"; do
-    is_available "$package" || fail "this release has no package $package: Debian 13 or Ubuntu 24.04, or newer, is needed"
+    grep -qxF "$package" <<<"$known" \
+      || fail "this release has no package $package: Debian 13 or Ubuntu 24.04, or newer, is needed"
   done
   for package in "${optional[@]}"; do
-    if is_available "$package"; then required+=("$package"); fi
+    if grep -qxF "$package" <<<"$known"; then required+=("$package"); fi
   done
   if [ ${#required[@]} = 0 ]; then return; fi
   say "installing ${required[*]}"
