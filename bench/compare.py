@@ -3,8 +3,8 @@
 
     bench/compare.py --vitrine build/release/vitrine --ggml build/release/bench/ggml_vit
 
-Every system's logits are first compared with PyTorch's in float64; a system whose logits are wrong
-gets no time. Then rounds go over all systems in turn, so that a machine that slows down slows all of
+Every system's logits are first compared with PyTorch's in float64 (reference.py); a system whose logits
+are wrong gets no time. Then rounds go over all systems in turn, so that a machine that slows down slows all of
 them. A markdown table goes to stdout, everything else that was measured to --out.
 """
 import argparse
@@ -51,7 +51,7 @@ class Vitrine(System):
 
 class Peer(System):
     def logits(self, model, image, out):
-        self.call(["--model", model, "--input", image, "--dtype", self.dtype, "--output", out, "--iterations", 0])
+        self.call(["--model", model, "--input", image, "--dtype", self.dtype, "--output", out, "--iterations", 1])
 
     def time(self, model, image, batch, iterations):
         return json.loads(self.call(["--model", model, "--input", image, "--dtype", self.dtype,
@@ -59,7 +59,8 @@ class Peer(System):
 
 
 def systems_of(options):
-    torch = [sys.executable, str(HERE / "peers" / "pytorch_vit.py"), "--threads", str(options.threads)]
+    torch = [sys.executable, str(HERE / "peers" / "pytorch_vit.py"), "--arch", options.arch,
+             "--threads", str(options.threads)]
     systems = [Vitrine("vitrine", dtype, [options.vitrine], OURS[dtype]) for dtype in options.dtype.split(",")]
     if options.ggml:
         # On the software driver ggml wants to be told the device, and its cooperative matrices are wrong.
@@ -73,7 +74,7 @@ def systems_of(options):
     if options.pytorch:
         systems.append(Peer("pytorch-cpu", "f32", torch, PEERS))
     chosen = options.only.split(",") if options.only else []
-    return [s for s in systems if not chosen or any(word in s.name for word in chosen)], torch
+    return [s for s in systems if not chosen or any(word in s.name for word in chosen)]
 
 
 def relative_error(out, reference):
@@ -87,10 +88,11 @@ def measure(options, batch, folder):
     """All rounds of one batch size: a list with one row a system."""
     model = folder / f"{options.arch}.safetensors"
     image = next(folder.glob(f"input_*_b{batch}.npy"))
-    systems, torch = systems_of(options)
+    systems = systems_of(options)
     reference_file = folder / f"reference_b{batch}.npy"
-    Peer("pytorch, float64", "f64", torch, 0).logits(model, image, reference_file)
-    reference = np.load(reference_file).astype(np.float64)
+    subprocess.run([sys.executable, str(HERE / "reference.py"), "--model", str(model), "--input", str(image),
+                    "--output", str(reference_file)], check=True)
+    reference = np.load(reference_file)
 
     rows = []
     for system in systems:
