@@ -28,10 +28,9 @@ PEERS = 1e-2
 class System:
     """One program that computes the logits of one checkpoint, and how to call it."""
 
-    def __init__(self, name, dtype, command, tolerance, environment=None, own_batches=False):
+    def __init__(self, name, dtype, command, tolerance, environment=None):
         self.name, self.dtype, self.command, self.tolerance = name, dtype, command, tolerance
         self.environment = {**os.environ, **(environment or {})}
-        self.own_batches = own_batches
 
     def call(self, arguments):
         done = subprocess.run([*self.command, *map(str, arguments)], env=self.environment, capture_output=True, text=True)
@@ -65,11 +64,12 @@ def systems_of(options):
     if options.ggml:
         # On the software driver ggml wants to be told the device, and its cooperative matrices are wrong.
         vulkan = [options.ggml, "--backend", "vulkan", "--device", options.device]
-        without = {"GGML_VK_DISABLE_COOPMAT": "1", "GGML_VK_DISABLE_COOPMAT2": "1"}
+        no_matrix = {"GGML_VK_DISABLE_COOPMAT": "1", "GGML_VK_DISABLE_COOPMAT2": "1"}
         for attention in ("flash", "plain"):
-            command = [*vulkan, "--attention", attention]
-            systems.append(Peer(f"ggml-vulkan, {attention} attention", "f32", command, PEERS))
-            systems.append(Peer(f"ggml-vulkan, {attention} attention, no cooperative matrix", "f32", command, PEERS, without))
+            for words, environment in (("", {}), (", no cooperative matrix", no_matrix),
+                                       (", no cooperative matrix, no f16", {**no_matrix, "GGML_VK_DISABLE_F16": "1"})):
+                systems.append(Peer(f"ggml-vulkan, {attention} attention{words}", "f32",
+                                    [*vulkan, "--attention", attention], PEERS, environment))
         systems.append(Peer("ggml-cpu", "f32", [options.ggml, "--backend", "cpu", "--threads", str(options.threads)], PEERS))
     if options.pytorch:
         systems.append(Peer("pytorch-cpu", "f32", torch, PEERS))
