@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/util/error.h"
+#include "runtime/vk/newer_vulkan.h"
 #include "runtime/vk/result.h"
 #include "runtime/vk/snapshot.h"
 #include "runtime/vk/vma.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/vk/newer_vulkan.h"
 #include "runtime/vk/result.h"
 
 namespace vitrine {
