@@ -1,0 +1,218 @@
+#include "model/presets.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vitrine {
+namespace {
+
+struct Size {
+  uint64_t dim, depth, heads, mlp_hidden = 0;
+};
+constexpr Size tiny{192, 12, 3}, small{384, 12, 6}, medium{512, 12, 8}, base{768, 12, 12},
+    large{1024, 24, 16}, huge{1280, 32, 16}, giant{1408, 40, 16, 6144}, gigantic{1664, 48, 16, 8192},
+    dino_giant{1536, 40, 24};
+
+using Change = void (*)(ViTConfig&);
+void plain(ViTConfig&) {}
+void distilled(ViTConfig& c) { c.distillation_token = c.distilled_head = true; }
+void no_qkv_bias(ViTConfig& c) { c.qkv_bias = false; }
+// DeiT III: the class token has no position, and the residual branches are scaled.
+void deit3(ViTConfig& c) {
+  c.position_span = PositionSpan::patches;
+  c.layer_scale = true;
+  c.layer_scale_init = 1e-6;
+}
+void mean_pool(ViTConfig& c) {
+  c.class_token = false;
+  c.pool = Pool::mean;
+  c.final_norm = false;
+  c.fc_norm = true;
+}
+// Mean pooling with the LayerNorm still in front of it.
+void gap(ViTConfig& c) {
+  c.class_token = false;
+  c.pool = Pool::mean;
+}
+void gap_medium(ViTConfig& c) {
+  gap(c);
+  c.qkv_bias = false;
+  c.layer_scale = true;
+  c.layer_scale_init = 1e-6;
+}
+template <uint64_t count>
+void registers_gap(ViTConfig& c) {
+  mean_pool(c);
+  c.registers = count;
+  c.position_span = PositionSpan::patches;
+}
+void clip(ViTConfig& c) {
+  c.patch_bias = false;
+  c.pre_norm = true;
+  c.eps = 1e-5;
+}
+void dinov2(ViTConfig& c) {
+  c.layer_scale = true;
+  c.layer_scale_init = 1e-5;
+  c.classes = 0;
+}
+void dinov2_giant(ViTConfig& c) {
+  dinov2(c);
+  c.mlp = MlpKind::swiglu;
+  c.activation = Activation::silu;
+}
+template <Change base_change>
+void registers4(ViTConfig& c) {
+  base_change(c);
+  c.registers = 4;
+  c.position_span = PositionSpan::patches;
+}
+// A CIFAR-10 sized model: heads of width 48, no bias on q, k and v.
+void cifar(ViTConfig& c) {
+  c.qkv_bias = false;
+  c.classes = 10;
+  c.eps = 1e-5;
+}
+// A ViT for MNIST whose heads each map their own slice of the token, with softmax inside the model.
+void myvit(ViTConfig& c) {
+  c.channels = 1;
+  c.positions = Positions::sincos;
+  c.per_head_maps = true;
+  c.projection = false;
+  c.classes = 10;
+  c.softmax_output = true;
+  c.final_norm = false;
+  c.eps = 1e-5;
+  c.init = InitRule::torch;
+}
+
+struct Row {
+  std::string_view name;
+  Size size;
+  uint64_t patch, image;
+  Change change = plain;
+};
+
+constexpr Row rows[] = {
+    {"vit_tiny_patch16_224", tiny, 16, 224},
+    {"vit_tiny_patch16_384", tiny, 16, 384},
+    {"vit_small_patch32_224", small, 32, 224},
+    {"vit_small_patch32_384", small, 32, 384},
+    {"vit_small_patch16_224", small, 16, 224},
+    {"vit_small_patch16_384", small, 16, 384},
+    {"vit_small_patch8_224", small, 8, 224},
+    {"vit_base_patch32_224", base, 32, 224},
+    {"vit_base_patch32_384", base, 32, 384},
+    {"vit_base_patch16_224", base, 16, 224},
+    {"vit_base_patch16_384", base, 16, 384},
+    {"vit_base_patch8_224", base, 8, 224},
+    {"vit_base_patch16_224_miil", base, 16, 224, no_qkv_bias},
+    {"vit_large_patch32_224", large, 32, 224},
+    {"vit_large_patch32_384", large, 32, 384},
+    {"vit_large_patch16_224", large, 16, 224},
+    {"vit_large_patch16_384", large, 16, 384},
+    {"vit_large_patch14_224", large, 14, 224},
+    {"vit_huge_patch14_224", huge, 14, 224},
+    {"vit_giant_patch14_224", giant, 14, 224},
+    {"vit_gigantic_patch14_224", gigantic, 14, 224},
+    {"vit_medium_patch16_gap_240", medium, 16, 240, gap_medium},
+    {"vit_medium_patch16_gap_256", medium, 16, 256, gap_medium},
+    {"vit_medium_patch16_gap_384", medium, 16, 384, gap_medium},
+    {"vit_base_patch16_gap_224", base, 16, 224, gap},
+    {"vit_medium_patch16_reg1_gap_256", medium, 16, 256, registers_gap<1>},
+    {"vit_medium_patch16_reg4_gap_256", medium, 16, 256, registers_gap<4>},
+    {"vit_base_patch16_reg4_gap_256", base, 16, 256, registers_gap<4>},
+    {"vit_base_patch16_reg8_gap_256", base, 16, 256, registers_gap<8>},
+    {"vit_base_patch32_clip_224", base, 32, 224, clip},
+    {"vit_base_patch16_clip_224", base, 16, 224, clip},
+    {"vit_large_patch14_clip_224", large, 14, 224, clip},
+    {"vit_small_patch14_dinov2", small, 14, 518, dinov2},
+    {"vit_base_patch14_dinov2", base, 14, 518, dinov2},
+    {"vit_large_patch14_dinov2", large, 14, 518, dinov2},
+    {"vit_giant_patch14_dinov2", dino_giant, 14, 518, dinov2_giant},
+    {"vit_small_patch14_reg4_dinov2", small, 14, 518, registers4<dinov2>},
+    {"vit_base_patch14_reg4_dinov2", base, 14, 518, registers4<dinov2>},
+    {"vit_large_patch14_reg4_dinov2", large, 14, 518, registers4<dinov2>},
+    {"vit_giant_patch14_reg4_dinov2", dino_giant, 14, 518, registers4<dinov2_giant>},
+    {"deit_tiny_patch16_224", tiny, 16, 224},
+    {"deit_small_patch16_224", small, 16, 224},
+    {"deit_base_patch16_224", base, 16, 224},
+    {"deit_base_patch16_384", base, 16, 384},
+    {"deit_tiny_distilled_patch16_224", tiny, 16, 224, distilled},
+    {"deit_small_distilled_patch16_224", small, 16, 224, distilled},
+    {"deit_base_distilled_patch16_224", base, 16, 224, distilled},
+    {"deit_base_distilled_patch16_384", base, 16, 384, distilled},
+    {"deit3_small_patch16_224", small, 16, 224, deit3},
+    {"deit3_small_patch16_384", small, 16, 384, deit3},
+    {"deit3_medium_patch16_224", medium, 16, 224, deit3},
+    {"deit3_base_patch16_224", base, 16, 224, deit3},
+    {"deit3_base_patch16_384", base, 16, 384, deit3},
+    {"deit3_large_patch16_224", large, 16, 224, deit3},
+    {"deit3_large_patch16_384", large, 16, 384, deit3},
+    {"deit3_huge_patch14_224", huge, 14, 224, deit3},
+    // torchvision
+    {"vit_b_16", base, 16, 224},
+    {"vit_b_32", base, 32, 224},
+    {"vit_l_16", large, 16, 224},
+    {"vit_l_32", large, 32, 224},
+    {"vit_h_14", huge, 14, 224},
+    // from scratch
+    {"cifar_vit", {384, 6, 8}, 4, 32, cifar},
+    {"myvit_mnist", {8, 2, 2}, 4, 28, myvit},
+};
+
+ViTConfig config_of(const Row& row) {
+  ViTConfig c;
+  c.image_height = c.image_width = row.image;
+  c.patch_height = c.patch_width = row.patch;
+  c.dim = row.size.dim;
+  c.depth = row.size.depth;
+  c.heads = row.size.heads;
+  c.mlp_hidden = row.size.mlp_hidden;
+  row.change(c);
+  return c;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t up = row[j + 1];
+      row[j + 1] = std::min({up + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<ViTConfig> find_preset(std::string_view name) {
+  name = name.substr(0, name.find('.'));
+  for (const Row& row : rows) {
+    if (row.name == name) return config_of(row);
+  }
+  return std::nullopt;
+}
+
+ViTConfig preset(std::string_view name) {
+  if (auto config = find_preset(name)) return *config;
+  std::vector<std::string_view> names = preset_names();
+  std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
+    return edit_distance(a, name) < edit_distance(b, name);
+  });
+  throw Error(ErrorCode::usage, "--arch: found '" + std::string(name.substr(0, 80)) +
+                                    "', expected a name such as " + std::string(names[0]) + ", " +
+                                    std::string(names[1]) + " or " + std::string(names[2]));
+}
+
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const Row& row : rows) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace vitrine
