@@ -1,0 +1,150 @@
+// The families' tables. A new family is a new table here and a line in all_families().
+#include <array>
+#include <cmath>
+
+#include "model/families.h"
+
+namespace vitrine {
+namespace {
+
+void adjust_timm(const TensorShapes&, ViTConfig& c) {
+  if (c.pre_norm) c.eps = 1e-5;  // CLIP's towers
+}
+
+const Family& timm() {
+  static const Family family{
+      .name = "timm",
+      .title = "timm ViT",
+      .landmarks = {"patch_embed.proj.weight", "blocks.0.norm1.weight"},
+      .paths = {{Module::patch, {"patch_embed.proj."}},
+                {Module::patch_norm, {"patch_embed.norm."}},
+                {Module::class_token, {"cls_token"}},
+                {Module::distillation_token, {"dist_token"}},
+                {Module::registers, {"reg_token"}},
+                {Module::positions, {"pos_embed"}},
+                {Module::pre_norm, {"norm_pre."}},
+                {Module::norm1, {"blocks.*.norm1."}},
+                {Module::qkv, {"blocks.*.attn.qkv."}},
+                {Module::q, {"blocks.*.attn.q."}},
+                {Module::k, {"blocks.*.attn.k."}},
+                {Module::v, {"blocks.*.attn.v."}},
+                {Module::projection, {"blocks.*.attn.proj."}},
+                {Module::scale1, {"blocks.*.ls1.gamma"}},
+                {Module::norm2, {"blocks.*.norm2."}},
+                {Module::fc1, {"blocks.*.mlp.fc1."}},
+                {Module::fc2, {"blocks.*.mlp.fc2."}},
+                {Module::scale2, {"blocks.*.ls2.gamma"}},
+                {Module::norm, {"norm."}},
+                {Module::fc_norm, {"fc_norm."}},
+                {Module::pre_logits, {"pre_logits.fc."}},
+                {Module::head, {"head."}},
+                {Module::distillation_head, {"head_dist."}}},
+      .adjust = adjust_timm,
+  };
+  return family;
+}
+
+const Family& hugging_face() {
+  static const Family family{
+      .name = "hf",
+      .title = "Hugging Face ViT or DeiT",
+      .landmarks = {"embeddings.patch_embeddings.projection.weight",
+                    "encoder.layer.0.layernorm_before.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embeddings.projection."}},
+                {Module::class_token, {"~embeddings.cls_token"}},
+                {Module::distillation_token, {"~embeddings.distillation_token"}},
+                {Module::positions, {"~embeddings.position_embeddings"}},
+                {Module::norm1, {"~encoder.layer.*.layernorm_before."}},
+                {Module::qkv,
+                 {"~encoder.layer.*.attention.attention.query.", "~encoder.layer.*.attention.attention.key.",
+                  "~encoder.layer.*.attention.attention.value."}},
+                {Module::projection, {"~encoder.layer.*.attention.output.dense."}},
+                {Module::norm2, {"~encoder.layer.*.layernorm_after."}},
+                {Module::fc1, {"~encoder.layer.*.intermediate.dense."}},
+                {Module::fc2, {"~encoder.layer.*.output.dense."}},
+                {Module::norm, {"~layernorm."}},
+                {Module::head, {"cls_classifier."}, {"classifier."}},
+                {Module::distillation_head, {"distillation_classifier."}}},
+      .unused = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.mask_token",
+                 "embeddings.position_ids"},
+      .eps = 1e-12,
+  };
+  return family;
+}
+
+const Family& torchvision() {
+  static const Family family{
+      .name = "torchvision",
+      .title = "torchvision ViT",
+      .landmarks = {"conv_proj.weight", "encoder.layers.encoder_layer_0.ln_1.weight"},
+      .paths = {{Module::patch, {"conv_proj."}},
+                {Module::class_token, {"class_token"}},
+                {Module::positions, {"encoder.pos_embedding"}},
+                {Module::norm1, {"encoder.layers.encoder_layer_*.ln_1."}},
+                {Module::qkv, {"encoder.layers.encoder_layer_*.self_attention.in_proj_"}},
+                {Module::projection, {"encoder.layers.encoder_layer_*.self_attention.out_proj."}},
+                {Module::norm2, {"encoder.layers.encoder_layer_*.ln_2."}},
+                {Module::fc1,
+                 {"encoder.layers.encoder_layer_*.mlp.0."},
+                 {"encoder.layers.encoder_layer_*.mlp.linear_1."}},
+                {Module::fc2,
+                 {"encoder.layers.encoder_layer_*.mlp.3."},
+                 {"encoder.layers.encoder_layer_*.mlp.linear_2."}},
+                {Module::norm, {"encoder.ln."}},
+                {Module::pre_logits, {"heads.pre_logits."}},
+                {Module::head, {"heads.head."}}},
+  };
+  return family;
+}
+
+// Names don't say how large the image is (its positions are computed) or how many channels it has:
+// seven patches a side, and one channel where that makes the patches square, else three.
+void adjust_myvit(const TensorShapes& tensors, ViTConfig& c) {
+  const uint64_t inputs = tensors.at("linear_mapper.weight").back();
+  for (const uint64_t channels : {uint64_t{1}, uint64_t{3}}) {
+    const uint64_t side = static_cast<uint64_t>(
+        std::llround(std::sqrt(static_cast<double>(inputs) / static_cast<double>(channels))));
+    if (channels * side * side != inputs) continue;
+    c.channels = channels;
+    c.patch_height = c.patch_width = side;
+    break;
+  }
+  c.image_height = 7 * c.patch_height;
+  c.image_width = 7 * c.patch_width;
+  c.positions = Positions::sincos;
+  c.softmax_output = c.classes > 0;
+  c.init = InitRule::torch;
+}
+
+const Family& myvit() {
+  static const Family family{
+      .name = "myvit",
+      .title = "MyViT",
+      .landmarks = {"linear_mapper.weight", "blocks.0.mhsa.q_mappings.0.weight"},
+      .paths = {{Module::patch, {"linear_mapper."}},
+                {Module::class_token, {"class_token"}},
+                {Module::norm1, {"blocks.*.norm1."}},
+                {Module::q, {"blocks.*.mhsa.q_mappings.#."}},
+                {Module::k, {"blocks.*.mhsa.k_mappings.#."}},
+                {Module::v, {"blocks.*.mhsa.v_mappings.#."}},
+                {Module::norm2, {"blocks.*.norm2."}},
+                {Module::fc1, {"blocks.*.mlp.0."}},
+                {Module::fc2, {"blocks.*.mlp.2."}},
+                {Module::head, {"mlp.0."}}},
+      .unused = {"positional_embeddings"},
+      .linear_patches = true,
+      .token_rank = 2,
+      .eps = 1e-5,
+      .adjust = adjust_myvit,
+  };
+  return family;
+}
+
+}  // namespace
+
+std::span<const Family* const> all_families() {
+  static const std::array<const Family*, 4> families{&timm(), &hugging_face(), &torchvision(), &myvit()};
+  return families;
+}
+
+}  // namespace vitrine
