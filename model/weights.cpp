@@ -1,0 +1,204 @@
+#include "model/weights.h"
+
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "model/config_json.h"
+#include "model/families.h"
+#include "model/init_weights.h"
+#include "model/presets.h"
+#include "model/tensor_files.h"
+#include "runtime/util/json.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+void require_shape(const std::string& name, const Shape& known, const Shape& asked) {
+  if (known == asked) return;
+  throw Error(ErrorCode::bad_file, "constant '" + name + "' has shape " + known.to_string() +
+                                       ", the graph expects " + asked.to_string());
+}
+
+[[noreturn]] void no_such_constant(const std::string& name) {
+  throw Error(ErrorCode::bad_file,
+              "the graph asks for a constant '" + name + "' that the model does not have");
+}
+
+ConstantPart part_of(std::span<const float> values) { return {DType::f32, std::as_bytes(values)}; }
+
+class RandomWeights : public ConstantSource {
+ public:
+  RandomWeights(const ViTConfig& config, uint64_t seed) : config_(config), seed_(seed) {
+    for (Parameter& parameter : parameters_of(config))
+      parameters_.emplace(parameter.name, std::move(parameter));
+  }
+
+  ConstantParts find(const std::string& name, const Shape& shape, DType) override {
+    const auto found = parameters_.find(name);
+    if (found == parameters_.end()) no_such_constant(name);
+    require_shape(name, found->second.shape, shape);
+    values_.resize(shape.elements());
+    init_parameter(found->second, config_, seed_, values_);
+    return {part_of(values_)};
+  }
+
+ private:
+  ViTConfig config_;
+  uint64_t seed_;
+  std::map<std::string, Parameter> parameters_;
+  std::vector<float> values_;  // what find() handed out last
+};
+
+DType dtype_of(const TensorInfo& tensor, const std::string& file) {
+  switch (tensor.dtype) {
+    case FileDType::f32:
+      return DType::f32;
+    case FileDType::f16:
+      return DType::f16;
+    case FileDType::bf16:
+      return DType::bf16;
+    default:
+      throw Error(ErrorCode::bad_file, file + ": tensor '" + tensor.name + "' is of type " +
+                                           std::string(name_of(tensor.dtype)) +
+                                           ", expected F32, F16 or BF16");
+  }
+}
+
+template <typename Bits>
+bool any_nan(std::span<const std::byte> bytes, Bits infinity) {
+  bool found = false;
+  for (size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    found |= static_cast<Bits>(bits << 1) > static_cast<Bits>(infinity << 1);  // without the sign
+  }
+  return found;
+}
+
+bool has_nan(const ConstantPart& part) {
+  switch (part.dtype) {
+    case DType::f32:
+      return any_nan<uint32_t>(part.bytes, 0x7F800000u);
+    case DType::f16:
+      return any_nan<uint16_t>(part.bytes, 0x7C00u);
+    case DType::bf16:
+      return any_nan<uint16_t>(part.bytes, 0x7F80u);
+    case DType::u32:
+      break;
+  }
+  return false;
+}
+
+class FileWeights : public ConstantSource {
+ public:
+  FileWeights(std::shared_ptr<const TensorFiles> files, const ViTConfig& config,
+              const std::map<std::string, std::vector<FilePart>>& parts, Warn warn)
+      : files_(std::move(files)), config_(config), warn_(std::move(warn)) {
+    const std::string file = shown(files_->path());
+    for (const Parameter& parameter : parameters_of(config)) {
+      Constant constant{parameter, {}};
+      if (const auto found = parts.find(parameter.name); found != parts.end()) {
+        for (const FilePart& part : found->second) {
+          constant.stored.push_back(files_->find(part.name));
+          dtype_of(*constant.stored.back()->info, file);
+        }
+      }
+      constants_.emplace(parameter.name, std::move(constant));
+    }
+  }
+
+  ConstantParts find(const std::string& name, const Shape& shape, DType) override {
+    const auto found = constants_.find(name);
+    if (found == constants_.end()) no_such_constant(name);
+    const Constant& constant = found->second;
+    require_shape(name, constant.parameter.shape, shape);
+    if (constant.parameter.fixed) {
+      values_.resize(shape.elements());
+      init_parameter(constant.parameter, config_, 0, values_);
+      return {part_of(values_)};
+    }
+    ConstantParts parts;
+    for (const StoredTensor* stored : constant.stored) {
+      parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
+      if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
+        warn_(shown(stored->file->path()) + ": tensor '" + stored->info->name +
+              "' holds a NaN, expected finite weights");
+      }
+    }
+    return parts;
+  }
+
+ private:
+  struct Constant {
+    Parameter parameter;
+    std::vector<const StoredTensor*> stored;
+  };
+  std::shared_ptr<const TensorFiles> files_;
+  ViTConfig config_;
+  Warn warn_;
+  std::map<std::string, Constant> constants_;
+  std::set<std::string> warned_;
+  std::vector<float> values_;  // what find() handed out last of a fixed parameter
+};
+
+// What the overrides say of sizes that the tensors leave open.
+InferHints hints_of(const std::vector<std::string>& set) {
+  ViTConfig probe;
+  probe.heads = probe.image_height = probe.image_width = 0;
+  for (const std::string& assignment : set) set_field(probe, assignment);
+  return {.heads = probe.heads, .image_height = probe.image_height, .image_width = probe.image_width};
+}
+
+Model open_preset(const ModelOptions& options) {
+  Model model{options.arch, "random", preset(options.arch), nullptr};
+  for (const std::string& assignment : options.set) set_field(model.config, assignment);
+  model.config.validate("--arch " + options.arch, ErrorCode::usage);
+  model.constants = random_weights(model.config, options.seed);
+  return model;
+}
+
+Model open_checkpoint(const ModelOptions& options, Warn warn) {
+  const InferHints hints = hints_of(options.set);
+  const std::filesystem::path config_path = options.model / "config.json";
+  const bool has_config =
+      std::filesystem::is_directory(options.model) && std::filesystem::exists(config_path);
+  nlohmann::json json;
+  if (has_config) {
+    json = read_json(config_path);
+    check_model_type(json, shown(config_path));
+  }
+  const auto files = std::make_shared<const TensorFiles>(options.model);
+  const std::string file = shown(files->path());
+  TensorShapes shapes;
+  for (const StoredTensor& tensor : files->tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
+
+  const Naming naming = recognise(shapes, file);
+  Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
+  model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints)
+                            : infer_config(shapes, naming, file, hints);
+  for (const std::string& assignment : options.set) set_field(model.config, assignment);
+  model.config.validate(has_config ? shown(config_path) : file);
+  model.constants = std::make_unique<FileWeights>(
+      files, model.config, match_tensors(shapes, model.config, naming, file), std::move(warn));
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed) {
+  return std::make_unique<RandomWeights>(config, seed);
+}
+
+Model open_model(const ModelOptions& options, Warn warn) {
+  if (options.model.empty() == options.arch.empty()) {
+    throw Error(ErrorCode::usage, options.arch.empty()
+                                      ? "found neither --model nor --arch, expected one of the two"
+                                      : "found both --model and --arch, expected one of the two");
+  }
+  return options.arch.empty() ? open_checkpoint(options, std::move(warn)) : open_preset(options);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,41 @@
+// A model to be run: its configuration, and where its constants come from (a checkpoint, or a seed).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/vit_config.h"
+#include "runtime/graph/constants.h"
+
+namespace vitrine {
+
+struct ModelOptions {
+  // A folder with model.safetensors (or its index) and config.json, or one .safetensors file. Empty:
+  // `arch` names a preset, whose weights are random.
+  std::filesystem::path model;
+  std::string arch;
+  uint64_t seed = 0;
+  std::vector<std::string> set;  // "KEY=VALUE" overrides of the configuration
+};
+
+struct Model {
+  std::string name;    // the architecture, or the path as it was given
+  std::string family;  // whose names the checkpoint's tensors have; "random" for seeded weights
+  ViTConfig config;    // valid
+  std::unique_ptr<ConstantSource> constants;
+};
+
+// Called with one sentence about something that is odd but no reason to stop.
+using Warn = std::function<void(const std::string&)>;
+
+// Throws Error(bad_file) when the configuration or any tensor is not as it must be: every tensor is
+// looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
+Model open_model(const ModelOptions& options, Warn warn = {});
+
+// Weights drawn from a seed, and checkpoints of one configuration under a family's names.
+std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed);
+
+}  // namespace vitrine
