@@ -67,20 +67,6 @@ std::string matmul_variant(const LowerContext& context) {
   return storage_variant(context.input(matmul_input::x).dtype, context.output(0).dtype);
 }
 
-std::optional<std::string> refuse_matmul(const LowerContext& context, std::string_view shader) {
-  if (auto reason = refuse(context, shader, matmul_variant(context))) return reason;
-  const auto too_long = [&](const Value& value) -> std::optional<std::string> {
-    if (value.bytes() <= context.device().max_storage_range) return std::nullopt;
-    return "'" + value.name + "' takes " + std::to_string(value.bytes()) +
-           " bytes, the device binds at most " + std::to_string(context.device().max_storage_range);
-  };
-  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
-    if (!context.has_input(i)) continue;
-    if (auto reason = too_long(context.input(i))) return reason;
-  }
-  return too_long(context.output(0));
-}
-
 std::vector<uint32_t> epilogue_constants(const LowerContext& context) {
   return {to_u32(static_cast<uint64_t>(context.attributes().integer("activation"))),
           context.has_input(matmul_input::bias), context.has_input(matmul_input::scale),

@@ -90,7 +90,7 @@ Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape)
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
   if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
-  if (auto reason = refuse_matmul(context, "matmul_coopmat")) return reason;
+  if (auto reason = refuse(context, "matmul_coopmat", matmul_variant(context))) return reason;
   if (!largest_matrix(context.device())) return "the device lists no matrix of f16 x f16 + f32";
   if (coopmat_shapes(context.device()).empty()) return "no tile of its matrices fits the device's workgroups";
   return std::nullopt;

@@ -27,9 +27,6 @@ void infer_matmul(InferContext& context);
 double matmul_flops(const LowerContext& context);
 std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
 
-// Why a kernel that binds whole tensors as storage buffers can't run the node, if it can't.
-std::optional<std::string> refuse_matmul(const LowerContext& context, std::string_view shader);
-
 // The specialization constants 0 to 3, which shaders/lib/epilogue.glsl reads.
 std::vector<uint32_t> epilogue_constants(const LowerContext& context);
 // A, W, bias, scale, residual, C: the bindings of the descriptor-bound kernels.

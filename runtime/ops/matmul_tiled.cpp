@@ -57,7 +57,7 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {
-  if (auto reason = refuse_matmul(context, "matmul_tiled")) return reason;
+  if (auto reason = refuse(context, "matmul_tiled", matmul_variant(context))) return reason;
   const auto fitting = [&](const TiledShape& shape) { return fits(shape, context.device()); };
   if (std::none_of(shapes.begin(), shapes.end(), fitting)) return "no tile fits the device's workgroups";
   return std::nullopt;

@@ -1,0 +1,201 @@
+// What matmul and attention choose on devices that are made up.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+
+#include "runtime/ops/attention_kernels.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/matmul_kernels.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+// No more than Vulkan promises.
+Capabilities least_device() {
+  Capabilities device;
+  device.type = DeviceType::integrated;
+  device.has = Need::storage16;
+  device.max_workgroup_count = {65535, 65535, 65535};
+  device.max_workgroup_size = {128, 128, 64};
+  device.max_workgroup_invocations = 128;
+  device.max_shared_bytes = 16 * 1024;
+  device.max_storage_range = 1u << 27;
+  device.subgroup_size = 32;
+  return device;
+}
+
+Capabilities discrete_device(uint32_t subgroup_size) {
+  Capabilities device = least_device();
+  device.type = DeviceType::discrete;
+  device.has = Need::storage16 | Need::fp16 | Need::coopmat | Need::subgroup_control;
+  device.max_workgroup_size = {1024, 1024, 64};
+  device.max_workgroup_invocations = 1024;
+  device.max_shared_bytes = 48 * 1024;
+  device.max_storage_range = 1u << 31;
+  device.subgroup_size = subgroup_size;
+  device.cooperative_shapes = {{16, 8, 8, "f16", "f16", "f32", "f32"},
+                               {16, 16, 32, "s8", "s8", "s32", "s32"},
+                               {16, 16, 16, "f16", "f16", "f16", "f16"},
+                               {16, 8, 16, "f16", "f16", "f32", "f32"}};
+  return device;
+}
+
+Graph matmul_graph(uint64_t m, uint64_t n, uint64_t k, DType dtype) {
+  Graph graph;
+  matmul(graph, "y", graph.input("x", {m, k}, dtype), graph.constant("w", {n, k}, dtype));
+  return graph;
+}
+
+LowerContext context_of(const Graph& graph, const Capabilities& device) {
+  return {graph, graph.nodes()[0], device};
+}
+
+shader::MatmulParams params_of(const Dispatch& dispatch) {
+  shader::MatmulParams params{};
+  REQUIRE(dispatch.params.size() == sizeof params);
+  std::memcpy(&params, dispatch.params.data(), sizeof params);
+  return params;
+}
+
+const KernelDef& kernel(std::string_view name) {
+  return *std::ranges::find(op_matmul.kernels, name, &KernelDef::name);
+}
+
+TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
+  for (const Capabilities& device : {least_device(), discrete_device(32), discrete_device(64)}) {
+    for (const uint64_t m : {1u, 17u, 197u, 1576u}) {
+      for (const uint64_t n : {3u, 192u, 3072u}) {
+        const Graph graph = matmul_graph(m, n, 768, DType::f32);
+        const LowerContext context = context_of(graph, device);
+        REQUIRE(!refuse_tiled(context));
+        const Lowered lowered = lower_tiled(context);
+        REQUIRE(lowered.dispatches.size() == 1);
+        const Dispatch& dispatch = lowered.dispatches[0];
+        const uint32_t threads = dispatch.constants[4], tile_m = dispatch.constants[5],
+                       tile_n = dispatch.constants[6];
+        CHECK(threads <= device.max_workgroup_invocations);
+        CHECK(threads == tile_m / dispatch.constants[8] * (tile_n / dispatch.constants[9]));
+        const shader::MatmulParams params = params_of(dispatch);
+        CHECK(params.tiles == params.tiles_m * ceil_div(n, tile_n));
+        CHECK(uint64_t{params.tiles_m} * tile_m >= m);
+        CHECK(dispatch.groups[0] * dispatch.groups[1] >= params.tiles);
+      }
+    }
+  }
+  for (const TiledShape& shape : tiled_shapes()) {
+    CHECK(shape.tile_m % shape.thread_m == 0);
+    CHECK(shape.tile_n % shape.thread_n == 0);
+    CHECK(shape.step_k % 4 == 0);
+  }
+}
+
+TEST_CASE("matmul takes large tiles for large products and small ones for a few rows") {
+  const Capabilities device = discrete_device(32);
+  const auto tile = [&](uint64_t m, uint64_t n) {
+    const Graph graph = matmul_graph(m, n, 768, DType::f32);
+    return lower_tiled(context_of(graph, device)).dispatches[0].note;
+  };
+  CHECK(tile(64 * 197, 3072) == "128x128");
+  CHECK(tile(1, 1000) == "4x64");
+}
+
+TEST_CASE("matmul's registers are spared on integrated GPUs") {
+  Capabilities device = discrete_device(64);
+  device.type = DeviceType::integrated;
+  const Graph graph = matmul_graph(64 * 197, 3072, 768, DType::f32);
+  CHECK(lower_tiled(context_of(graph, device)).dispatches[0].note == "64x128");
+}
+
+TEST_CASE("matmul's matrix units take the largest listed matrix of the right types") {
+  for (const uint32_t subgroup_size : {32u, 64u}) {
+    const Capabilities device = discrete_device(subgroup_size);
+    const Graph graph = matmul_graph(197, 768, 768, DType::f16);
+    const LowerContext context = context_of(graph, device);
+    REQUIRE(!coopmat_shapes(device).empty());
+    for (const CoopmatShape& shape : coopmat_shapes(device)) {
+      CHECK(shape.matrix == device.cooperative_shapes[3]);
+      CHECK(shape.shared_bytes() <= device.max_shared_bytes);
+      CHECK(shape.threads() % subgroup_size == 0);
+      CHECK(shape.step_k() % shape.matrix.k == 0);
+      // Rows of 16 bytes' alignment, padded by as much.
+      CHECK((shape.step_k() + 8) % 8 == 0);
+    }
+    if (context.missing("matmul_coopmat", "f16")) continue;  // this glslang could not compile it
+    REQUIRE(!refuse_coopmat(context));
+    CHECK(prefer_coopmat(context) > prefer_tiled(context));
+    const Dispatch dispatch = lower_coopmat(context).dispatches.at(0);
+    CHECK(dispatch.subgroup_size == subgroup_size);
+    CHECK(dispatch.constants[5] == subgroup_size);
+    CHECK(dispatch.constants[6] == 16);
+    CHECK(dispatch.constants[7] == 8);
+    CHECK(dispatch.constants[8] == 16);
+  }
+}
+
+TEST_CASE("matmul's matrix units say why they can't") {
+  const Graph f32 = matmul_graph(16, 16, 16, DType::f32), f16 = matmul_graph(16, 16, 16, DType::f16);
+  Capabilities device = discrete_device(32);
+  CHECK(refuse_coopmat(context_of(f32, device)) == "matrix units multiply f16, x is f32");
+  CHECK(kernel("coopmat").refuses(context_of(f16, least_device())));
+  if (context_of(f16, device).missing("matmul_coopmat", "f16")) return;
+  device.cooperative_shapes.resize(3);
+  device.cooperative_shapes.erase(device.cooperative_shapes.begin());
+  CHECK(refuse_coopmat(context_of(f16, device)) == "the device lists no matrix of f16 x f16 + f32");
+  device = discrete_device(32);
+  device.max_workgroup_invocations = 32;
+  CHECK(refuse_coopmat(context_of(f16, device)) == "no tile of its matrices fits the device's workgroups");
+  device = discrete_device(32);
+  device.type = DeviceType::cpu;
+  CHECK(prefer_coopmat(context_of(f16, device)) < prefer_tiled(context_of(f16, device)));
+}
+
+TEST_CASE("matmul refuses shapes that do not go together") {
+  Graph graph;
+  const ValueId x = graph.input("x", {2, 5, 8}), weight = graph.constant("w", {7, 8});
+  CHECK(graph.value(matmul(graph, "y", x, weight)).shape == Shape{2, 5, 7});
+  CHECK_THROWS_AS(matmul(graph, "k", x, graph.constant("narrow", {7, 9})), Error);
+  CHECK_THROWS_AS(matmul(graph, "t", x, graph.constant("half", {7, 8}, DType::f16)), Error);
+  CHECK_THROWS_AS(matmul(graph, "b", x, weight, {.bias = graph.constant("bias", {8})}), Error);
+  CHECK_THROWS_AS(matmul(graph, "r", x, weight, {.residual = x}), Error);
+  CHECK_THROWS_AS(matmul(graph, "o", x, weight, {.out = DType::f16}), Error);
+}
+
+TEST_CASE("attention's tiled kernel fits every width up to 256 on every device") {
+  for (const Capabilities& device : {least_device(), discrete_device(32), discrete_device(64)}) {
+    for (uint64_t width = 1; width <= 256; ++width) {
+      Graph graph;
+      const ValueId x = graph.input("x", {2, 197, 3 * width});
+      attention(graph, "y", x, x, x, {.key_width = width, .k_offset = width, .v_offset = 2 * width});
+      const LowerContext context = context_of(graph, device);
+      REQUIRE(!refuse_attention_tiled(context));
+      const std::vector<uint32_t> c = lower_attention_tiled(context).dispatches.at(0).constants;
+      const uint32_t threads = c[0], block_q = c[2], block_k = c[3], score_columns = c[6],
+                     value_columns = c[7];
+      REQUIRE(threads <= device.max_workgroup_invocations);
+      REQUIRE(shared_bytes({threads, block_q, block_k}, attention_sizes(context)) <= device.max_shared_bytes);
+      // The shader divides these without a rest.
+      REQUIRE(threads % block_q == 0);
+      REQUIRE(block_k % 4 == 0);
+      REQUIRE(block_k % score_columns == 0);
+      REQUIRE(block_q % (threads / score_columns) == 0);
+      REQUIRE(block_q % (threads / value_columns) == 0);
+    }
+  }
+}
+
+TEST_CASE("attention refuses what it can't run") {
+  Graph graph;
+  const ValueId x = graph.input("x", {2, 5, 771});
+  attention(graph, "y", x, x, x, {.key_width = 257, .k_offset = 257, .v_offset = 514});
+  CHECK(refuse_attention_tiled(context_of(graph, discrete_device(32))) ==
+        "heads are 257 wide, at most 256 is possible");
+  CHECK_THROWS_AS(attention(graph, "wide", x, x, x, {.heads = 4, .key_width = 193}), Error);
+  CHECK_THROWS_AS(attention(graph, "far", x, x, x, {.key_width = 64, .q_offset = 708}), Error);
+  CHECK_THROWS_AS(attention(graph, "none", x, x, x, {.key_width = 0}), Error);
+  const ValueId short_v = graph.input("v", {2, 4, 771});
+  CHECK_THROWS_AS(attention(graph, "tokens", x, x, short_v, {.key_width = 8}), Error);
+}
+
+}  // namespace
+}  // namespace vitrine
