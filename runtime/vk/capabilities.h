@@ -26,7 +26,7 @@ enum class Need : uint32_t {
   addresses = 1 << 4,         // buffer device addresses
   coopmat = 1 << 5,           // VK_KHR_cooperative_matrix with some f16 shape
   coopmat2 = 1 << 6,          // VK_NV_cooperative_matrix2, flexible dimensions
-  subgroup_control = 1 << 7,  // a required subgroup size
+  subgroup_control = 1 << 7,  // full subgroups of a size that is asked for
 };
 constexpr Need operator|(Need a, Need b) {
   return static_cast<Need>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -69,7 +69,7 @@ struct Capabilities {
   Need has = Need::none;
   uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
   uint32_t subgroup_operations = 0;      // VkSubgroupFeatureFlags that compute shaders may use
-  uint32_t max_workgroup_subgroups = 0;  // when a subgroup size is required; 0: no bound is known
+  uint32_t max_workgroup_subgroups = 0;  // with full subgroups; 0: no bound is known
   std::vector<CooperativeShape> cooperative_shapes;
   bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
   bool memory_budget = false;

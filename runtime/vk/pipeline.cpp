@@ -195,10 +195,11 @@ DeviceHandle<VkPipeline> make_pipeline(const Device& device, const PipelineReque
                 .module = module.get(),
                 .pName = "main",
                 .pSpecializationInfo = &specialization};
-  // A device that has only one subgroup size runs with it unasked (NVK and Honeykrisp can't be asked).
-  if (request.subgroup_size != 0 && device.capabilities().supports(Need::subgroup_control)) {
-    info.stage.pNext = &subgroup_size;
+  const Capabilities& capabilities = device.capabilities();
+  if (request.subgroup_size != 0 && capabilities.supports(Need::subgroup_control)) {
     info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    // Where there is one size only, some drivers can't be asked for it.
+    if (capabilities.min_subgroup_size != capabilities.max_subgroup_size) info.stage.pNext = &subgroup_size;
   }
   info.layout = layout;
   if (capture) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;

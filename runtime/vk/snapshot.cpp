@@ -186,12 +186,13 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
   grant(features12.storageBuffer8BitAccess && features12.shaderInt8, Need::int8);
   grant(features.features.shaderInt64, Need::int64);
   grant(features12.bufferDeviceAddress, Need::addresses);
-  if (features13.subgroupSizeControl && features13.computeFullSubgroups &&
-      (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
+  if (features13.subgroupSizeControl && features13.computeFullSubgroups) {
+    // Devices with one size (NVK, Honeykrisp) list no stage that can be asked for it, and need not be.
+    const bool can_ask = (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+    grant(can_ask || properties13.minSubgroupSize == properties13.maxSubgroupSize, Need::subgroup_control);
     out.min_subgroup_size = properties13.minSubgroupSize;
     out.max_subgroup_size = properties13.maxSubgroupSize;
     out.max_workgroup_subgroups = properties13.maxComputeWorkgroupSubgroups;
-    grant(true, Need::subgroup_control);
   }
   if (coopmat.cooperativeMatrix && out.memory_model &&
       (coopmat_properties.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
