@@ -18,25 +18,46 @@ void infer(InferContext& c) {
 // Maximum, exponential (counted as one), sum, quotient.
 double flops(const LowerContext& c) { return 4.0 * static_cast<double>(c.input(0).shape.elements()); }
 
-std::optional<std::string> refuses(const LowerContext& c) {
-  return refuse(c, "softmax", name_of(c.input(0).dtype));
-}
-
-Lowered lower(const LowerContext& c) {
+// What both kernels share; each sets its shader, constants and groups.
+Lowered finish(const LowerContext& c, Dispatch dispatch) {
   const Shape& shape = c.input(0).shape;
-  Dispatch dispatch;
-  dispatch.shader = &find_shader("softmax", name_of(c.input(0).dtype));
-  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::SoftmaxParams{to_u32(shape.rows()), to_u32(shape[-1])});
-  dispatch.groups = spread_groups(c.device(), shape.rows());
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
+  // Both read an element for the last time before the same invocation writes it.
   lowered.in_place = {{0, 0}};
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+std::optional<std::string> refuse_simple(const LowerContext& c) {
+  return refuse(c, "softmax", name_of(c.input(0).dtype));
+}
+
+Lowered lower_simple(const LowerContext& c) {
+  const Shape& shape = c.input(0).shape;
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("softmax", name_of(c.input(0).dtype));
+  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
+  dispatch.groups = spread_groups(c.device(), shape.rows());
+  return finish(c, std::move(dispatch));
+}
+
+std::optional<std::string> refuse_lanes(const LowerContext& c) {
+  return refuse_row_lanes(c, "softmax_lanes", name_of(c.input(0).dtype), c.input(0).shape);
+}
+
+Lowered lower_lanes(const LowerContext& c) {
+  const Shape& shape = c.input(0).shape;
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("softmax_lanes", name_of(c.input(0).dtype));
+  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1])};
+  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
+  return finish(c, std::move(dispatch));
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
+                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

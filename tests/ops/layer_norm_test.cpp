@@ -59,7 +59,7 @@ TEST_CASE("layer_norm takes more rows than a dispatch has workgroups in x") { ch
 TEST_CASE("layer_norm reads and writes f16") {
   for (const DType in : {DType::f32, DType::f16}) {
     for (const DType out : {DType::f32, DType::f16}) {
-      for (const Shape& shape : {Shape{5, 3}, Shape{197, 768}, Shape{2, 17, 1370}}) {
+      for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{197, 768}, Shape{2, 17, 1370}}) {
         check({shape, in, out});
       }
     }
@@ -75,33 +75,40 @@ TEST_CASE("layer_norm adds eps to the variance") {
   check({.shape = {11, 192}, .eps = 1e-12, .low = -3e-3, .high = 3e-3});
 }
 
+// Widths that the kernels for GPUs and for CPUs prefer.
+constexpr uint64_t two_widths[] = {197, 52};
+
 TEST_CASE("layer_norm of a row with NaN or infinity is NaN, other rows are untouched") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    const Case c{{6, 197}, dtype, dtype};
-    HostTensor x = test::random_tensor(c.shape, dtype, 1);
-    x.values[1 * 197 + 196] = std::numeric_limits<double>::quiet_NaN();
-    x.values[3 * 197] = std::numeric_limits<double>::infinity();
-    x.values[4 * 197 + 100] = -std::numeric_limits<double>::infinity();
-    test::OpCase nonfinite = op_case(c, std::move(x));
-    nonfinite.allow_nonfinite = true;
-    test::check_op(op_layer_norm, nonfinite);
+    for (const uint64_t width : two_widths) {
+      const Case c{{6, width}, dtype, dtype};
+      HostTensor x = test::random_tensor(c.shape, dtype, 1);
+      x.values[2 * width - 1] = std::numeric_limits<double>::quiet_NaN();
+      x.values[3 * width] = std::numeric_limits<double>::infinity();
+      x.values[4 * width + 33] = -std::numeric_limits<double>::infinity();
+      test::OpCase nonfinite = op_case(c, std::move(x));
+      nonfinite.allow_nonfinite = true;
+      test::check_op(op_layer_norm, nonfinite);
+    }
   }
 }
 
 TEST_CASE("layer_norm may overwrite its input") {
-  Case c{{13, 197}};
-  test::OpCase chain = op_case(c, test::random_tensor(c.shape, DType::f32, 1));
-  chain.label = "three in a row";
-  for (int i = 0; i < 2; ++i) {
-    chain.expected = {reference::layer_norm(chain.expected[0], chain.inputs[1].tensor.values,
-                                            chain.inputs[2].tensor.values, c.eps)};
+  for (const uint64_t width : two_widths) {
+    const Case c{{13, width}};
+    test::OpCase chain = op_case(c, test::random_tensor(c.shape, DType::f32, 1));
+    chain.label = "three in a row";
+    for (int i = 0; i < 2; ++i) {
+      chain.expected = {reference::layer_norm(chain.expected[0], chain.inputs[1].tensor.values,
+                                              chain.inputs[2].tensor.values, c.eps)};
+    }
+    chain.build = [](Graph& graph, std::span<const ValueId> in) {
+      ValueId x = in[0];
+      for (const char* name : {"first", "second", "third"}) x = layer_norm(graph, name, x, in[1], in[2]);
+      return std::vector{x};
+    };
+    test::check_op(op_layer_norm, chain);
   }
-  chain.build = [](Graph& graph, std::span<const ValueId> in) {
-    ValueId x = in[0];
-    for (const char* name : {"first", "second", "third"}) x = layer_norm(graph, name, x, in[1], in[2]);
-    return std::vector{x};
-  };
-  test::check_op(op_layer_norm, chain);
 }
 
 }  // namespace
