@@ -1,6 +1,6 @@
 // The activation functions, in 32-bit floats. GLSL has no erf, and its tanh may be imprecise or turn
 // inf/inf into NaN for large arguments; these are built on exp, multiply and add alone. Errors against
-// float64 over dense sweeps: erf 9e-8, tanh 1.3e-7 relative, with an exp that is correctly rounded;
+// float64 over dense sweeps: erf 1e-7, tanh 1.4e-7 relative, with an exp that is correctly rounded;
 // the 3+2|x| ulp that Vulkan allows exp add at most 7e-8.
 //
 // NaN in is NaN out: every comparison below sends NaN to a branch that computes with it. +-inf goes
