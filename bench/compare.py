@@ -45,7 +45,7 @@ class Vitrine(System):
 
     def time(self, model, image, batch, iterations):
         return json.loads(self.call(["bench", "--model", model, "--batch", batch, "--dtype", self.dtype, "--json",
-                                     "--iterations", iterations]).splitlines()[-1])
+                                     "--runs", iterations]).splitlines()[-1])
 
 
 class Peer(System):

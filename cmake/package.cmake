@@ -12,7 +12,7 @@ endforeach()
 install(TARGETS ${installed_targets} EXPORT vitrineTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT vitrineTargets NAMESPACE vitrine:: DESTINATION ${VITRINE_CONFIG_DIR})
-install(DIRECTORY runtime model DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vitrine FILES_MATCHING PATTERN *.h)
+install(DIRECTORY runtime model shaders DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vitrine FILES_MATCHING PATTERN *.h)
 
 configure_package_config_file(cmake/vitrineConfig.cmake.in ${PROJECT_BINARY_DIR}/vitrineConfig.cmake
                               INSTALL_DESTINATION ${VITRINE_CONFIG_DIR} NO_SET_AND_CHECK_MACRO)

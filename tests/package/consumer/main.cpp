@@ -1,10 +1,18 @@
-// What a program that uses an installed Vitrine may look like; it needs no GPU.
+// What a program that uses an installed Vitrine may look like. It needs no GPU, and links all of it.
 #include <iostream>
 
 #include "model/presets.h"
+#include "model/vit_graph.h"
+#include "runtime/util/error.h"
+#include "runtime/vk/instance.h"
 
 int main() {
-  const vitrine::ViTConfig config = vitrine::preset("vit_tiny_patch16_224");
-  std::cout << config.tokens() << " tokens, " << vitrine::parameter_count(config) << " parameters\n";
+  const auto graph = vitrine::make_vit_graph(vitrine::preset("vit_tiny_patch16_224"), {.batch = 2});
+  std::cout << "logits " << graph->value(graph->find("logits")).shape.to_string() << "\n";
+  try {
+    for (const auto& device : vitrine::Instance().devices()) std::cout << device.capabilities.name << "\n";
+  } catch (const vitrine::Error& error) {
+    std::cout << error.what() << "\n";
+  }
   return 0;
 }
