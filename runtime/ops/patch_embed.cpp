@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "runtime/ops/direct_product.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/util/error.h"
+#include "shaders/lib/activation.h"
 #include "shaders/patch_embed.h"
+#include "shaders/patch_embed_rows.h"
 
 namespace vitrine {
 namespace {
@@ -83,7 +86,53 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"tiled", refuses, no_preference, lower}};
+// ---- direct: for devices that are a CPU ------------------------------------------------------------
+
+DirectProduct product_of(const LowerContext& c) {
+  const Shape& weight = c.input(weight_input).shape;
+  const bool has_bias = c.has_input(bias_input);
+  return {.rows = c.output(0).shape.rows(),
+          .columns = weight[0],
+          .depth = weight.elements() / weight[0],
+          .weight_input = weight_input,
+          .weight = c.input(weight_input).dtype,
+          .out = c.output(0).dtype,
+          .epilogue = {VITRINE_ACTIVATION_NONE, has_bias, false, false},
+          .extras = {has_bias ? Operand::input(bias_input) : Operand::nothing(), Operand::nothing(),
+                     Operand::nothing()}};
+}
+
+std::optional<std::string> refuses_direct(const LowerContext& c) {
+  if (auto reason = refuse(c, "patch_embed_rows", "f32")) return reason;
+  return refuse_direct_product(c, product_of(c));
+}
+
+Lowered lower_direct(const LowerContext& c) {
+  const DirectProduct product = product_of(c);
+  const Shape& image = c.input(image_input).shape;
+  const Shape& weight = c.input(weight_input).shape;
+  const uint64_t count = product.packed_elements() / product.unroll;
+  const uint32_t threads = workgroup_size(c.device(), 64);
+  Dispatch rows;
+  rows.shader = &find_shader("patch_embed_rows", "f32");
+  rows.constants = {threads, product.block_rows(), product.unroll, to_u32(weight[2]), to_u32(weight[3])};
+  rows.operands = {Operand::input(image_input), Operand::scratch(0)};
+  rows.set_params(shader::PatchEmbedRowsParams{.rows = to_u32(product.rows),
+                                               .steps = to_u32(product.steps()),
+                                               .count = to_u32(count),
+                                               .channels = to_u32(image[1]),
+                                               .height = to_u32(image[2]),
+                                               .width = to_u32(image[3]),
+                                               .patch_rows = to_u32(image[2] / weight[2]),
+                                               .patch_columns = to_u32(image[3] / weight[3])});
+  rows.groups = striding_groups(c.device(), count, threads);
+  Lowered lowered;
+  add_direct_product(c, product, std::move(rows), lowered);
+  return lowered;
+}
+
+constexpr KernelDef kernels[] = {{"tiled", refuses, no_preference, lower},
+                                 {"direct", refuses_direct, prefer_direct_product, lower_direct}};
 
 }  // namespace
 

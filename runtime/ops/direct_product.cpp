@@ -1,0 +1,103 @@
+#include "runtime/ops/direct_product.h"
+
+#include <algorithm>
+
+#include "runtime/ops/lowering.h"
+#include "shaders/matmul_direct.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint32_t panel = 16;  // columns of W that are packed together, and lanes of a workgroup
+
+struct Block {
+  uint32_t rows, group;
+  double cost;  // of a row, where blocks are full: what reading W adds to the multiply-adds
+};
+// More rows share one read of W. Beyond some fifty the accumulators no longer stay close to the core, and
+// little is left to share.
+constexpr std::array<Block, 10> blocks{{
+    {1, 1, 4.0},
+    {2, 2, 2.4},
+    {4, 4, 1.7},
+    {8, 8, 1.35},
+    {16, 8, 1.15},
+    {24, 12, 1.1},
+    {32, 16, 1.05},
+    {40, 10, 1.01},
+    {50, 10, 1.0},
+    {66, 11, 1.0},
+}};
+
+const Block& pick_block(uint64_t rows) {
+  const auto time = [&](const Block& block) {
+    return static_cast<double>(ceil_div(rows, block.rows) * block.rows) * block.cost;
+  };
+  return *std::min_element(blocks.begin(), blocks.end(),
+                           [&](const Block& a, const Block& b) { return time(a) < time(b); });
+}
+
+Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
+  const uint64_t count = round_up(product.columns, panel) * product.steps() * product.unroll;
+  const uint32_t threads = workgroup_size(context.device(), 64);
+  Pack pack;
+  pack.input = product.weight_input;
+  pack.layout = "f32 panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
+  pack.bytes = count * sizeof(float);
+  pack.dispatch.shader = &find_shader("matmul_direct_panels", name_of(product.weight));
+  pack.dispatch.constants = {threads, panel, product.unroll};
+  pack.dispatch.operands = {Operand::input(product.weight_input), Operand::packed(0)};
+  pack.dispatch.set_params(shader::MatmulDirectPackParams{.rows = to_u32(product.columns),
+                                                          .depth = to_u32(product.depth),
+                                                          .steps = to_u32(product.steps()),
+                                                          .count = to_u32(count)});
+  pack.dispatch.groups = striding_groups(context.device(), count, threads);
+  return pack;
+}
+
+}  // namespace
+
+uint32_t DirectProduct::block_rows() const { return pick_block(rows).rows; }
+
+std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
+  if (!context.input_is_constant(product.weight_input)) return "the weight is computed, and can't be packed at load";
+  if (auto reason = context.missing("matmul_direct", name_of(product.out))) return reason;
+  if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
+  const uint64_t largest = std::max({product.rows * product.columns, product.packed_elements(),
+                                     round_up(product.columns, panel) * product.steps() * product.unroll});
+  if (largest > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
+  if (ceil_div(product.columns, panel) > context.device().max_workgroup_count[1]) return "the weight has too many rows";
+  return std::nullopt;
+}
+
+void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
+                        Lowered& lowered) {
+  const Block& block = pick_block(product.rows);
+  lowered.scratch.push_back(product.packed_elements() * sizeof(float));
+  lowered.dispatches.push_back(std::move(pack_rows));
+  lowered.packs.push_back(pack_panels(context, product));
+
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("matmul_direct", name_of(product.out));
+  dispatch.constants = product.epilogue;
+  dispatch.constants.insert(dispatch.constants.end(),
+                            {panel, block.rows, block.group, to_u32(product.steps()), product.unroll});
+  dispatch.operands = {Operand::scratch(0),  Operand::packed(0),   product.extras[0],
+                       product.extras[1],    product.extras[2],    Operand::output(0)};
+  dispatch.set_params(
+      shader::MatmulDirectParams{.rows = to_u32(product.rows), .columns = to_u32(product.columns)});
+  dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
+  dispatch.note = std::to_string(block.rows) + " rows a lane";
+  lowered.overread_bytes =
+      std::max<uint64_t>(lowered.overread_bytes, std::max(block.rows, panel) * product.unroll * sizeof(float));
+}
+
+std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads) {
+  return {to_u32(std::min<uint64_t>(ceil_div(count, threads), device.max_workgroup_count[0])), 1, 1};
+}
+
+double prefer_direct_product(const LowerContext& context) {
+  return context.device().type == DeviceType::cpu ? 3 : -1;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,43 @@
+// The matrix product for devices that are a CPU (shaders/matmul_direct.comp), for every operator that is
+// one with a gather of its own in front.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+// C[rows, columns] = epilogue(A[rows, depth]·W[columns, depth]ᵀ)
+struct DirectProduct {
+  uint64_t rows = 0, columns = 0, depth = 0;
+  uint32_t weight_input = 0;  // which input of the node W is; it has to be a constant
+  DType weight = DType::f32, out = DType::f32;
+  std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
+  std::array<Operand, 3> extras{};  // bias, scale and residual
+
+  // How the rows of A are packed: [blocks of rows][steps of depth][block_rows][unroll], f32, zeros around.
+  uint32_t block_rows() const;
+  static constexpr uint32_t unroll = 16;  // a cache line of A a row and step
+  uint64_t steps() const { return ceil_div(depth, unroll); }
+  uint64_t packed_elements() const { return round_up(rows, block_rows()) * steps() * unroll; }
+};
+
+std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product);
+
+// Adds scratch 0 for the packed rows, `pack_rows` as the dispatch that fills it, the packing of W, and the
+// product, which writes output 0.
+void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
+                        Lowered& lowered);
+
+// The groups of a dispatch that strides over `count` pieces of work with `threads` invocations each.
+std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads);
+
+// Without shared memory a GPU would read each operand from memory far too often.
+double prefer_direct_product(const LowerContext& context);
+
+}  // namespace vitrine
