@@ -1,0 +1,165 @@
+// Plans for made-up devices: no GPU is touched.
+#include "runtime/graph/plan.h"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "runtime/ops/binary.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/unary.h"
+#include "runtime/util/error.h"
+#include "tests/support/made_up_device.h"
+
+namespace vitrine {
+namespace {
+
+// Two pre-norm blocks without their attention: norms, matmuls and residuals.
+std::shared_ptr<const Graph> residual_stack(uint64_t rows, uint64_t width) {
+  auto graph = std::make_shared<Graph>();
+  const ValueId gamma = graph->constant("gamma", {width}), beta = graph->constant("beta", {width});
+  const ValueId up = graph->constant("up", {4 * width, width}), down = graph->constant("down", {width, 4 * width});
+  ValueId x = scale(*graph, "scaled", graph->input("x", {rows, width}), 2.0);
+  for (int i = 0; i < 2; ++i) {
+    const std::string block = "blocks." + std::to_string(i);
+    const ValueId normed = layer_norm(*graph, block + ".norm", x, gamma, beta);
+    const ValueId hidden = matmul(*graph, block + ".fc1", normed, up, {.activation = Activation::gelu});
+    x = matmul(*graph, block + ".fc2", hidden, down, {.residual = x});
+  }
+  graph->output(layer_norm(*graph, "norm", x, gamma, beta), "y");
+  return graph;
+}
+
+Capabilities gpu() { return test::plain_gpu(); }
+Capabilities cpu() { return test::software_driver(); }
+
+const Plan::Tensor& tensor(const Plan& plan, std::string_view name) {
+  const auto at = std::find_if(plan.tensors.begin(), plan.tensors.end(), [&](const auto& t) { return t.name == name; });
+  REQUIRE(at != plan.tensors.end());
+  return *at;
+}
+
+TEST_CASE("plan: the same graph, device and options make the same plan") {
+  for (const Capabilities& device : {gpu(), cpu()}) {
+    const std::string first = make_plan(residual_stack(50, 96), device).to_string();
+    CHECK(first == make_plan(residual_stack(50, 96), device).to_string());
+    CHECK(first != make_plan(residual_stack(51, 96), device).to_string());
+  }
+}
+
+TEST_CASE("plan: a residual's memory is taken over where it dies, and only there") {
+  const Plan plan = make_plan(residual_stack(50, 96), gpu());
+  CHECK(tensor(plan, "scaled").range == tensor(plan, "blocks.0.fc2").range);
+  CHECK(tensor(plan, "blocks.0.fc2").range == tensor(plan, "blocks.1.fc2").range);
+
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = scale(*graph, "x2", graph->input("x", {7, 8}), 2.0);
+  const ValueId y = matmul(*graph, "y", x, graph->constant("w", {8, 8}), {.residual = x});
+  graph->output(add(*graph, "sum", y, y), "out");
+  const Plan twice = make_plan(graph, gpu());
+  CHECK(tensor(twice, "x2").range.offset != tensor(twice, "y").range.offset);
+}
+
+TEST_CASE("plan: without reuse every tensor has its own memory") {
+  PlanOptions options;
+  options.reuse_memory = false;
+  const Plan plan = make_plan(residual_stack(50, 96), gpu(), options);
+  for (size_t a = 0; a < plan.tensors.size(); ++a) {
+    for (size_t b = a + 1; b < plan.tensors.size(); ++b) {
+      const MemoryRange &x = plan.tensors[a].range, &y = plan.tensors[b].range;
+      const bool overlap = x.index == y.index && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+      CHECK_FALSE(overlap);
+    }
+  }
+  CHECK(plan.arena_bytes() > make_plan(residual_stack(50, 96), gpu()).arena_bytes());
+}
+
+TEST_CASE("plan: no two steps between barriers touch the same bytes, one of them writing") {
+  for (const Capabilities& device : {gpu(), cpu()}) {
+    const Plan plan = make_plan(residual_stack(50, 96), device);
+    size_t since = 0;
+    for (size_t b = 0; b < plan.steps.size(); ++b) {
+      if (plan.steps[b].barrier_before) since = b;
+      for (size_t a = since; a < b; ++a) {
+        for (size_t i = 0; i < plan.steps[a].ranges.size(); ++i) {
+          for (size_t j = 0; j < plan.steps[b].ranges.size(); ++j) {
+            const MemoryRange &x = plan.steps[a].ranges[i], &y = plan.steps[b].ranges[j];
+            if (x.space != y.space || x.index != y.index || x.space == MemoryRange::Space::nothing) continue;
+            if (plan.steps[a].access[i] == 'r' && plan.steps[b].access[j] == 'r') continue;
+            CHECK_FALSE((x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("plan: the device decides between kernels, and a wish overrules it") {
+  const auto kernel_of = [](const Plan& plan, std::string_view op) {
+    for (const Step& step : plan.steps) {
+      if (plan.graph->nodes()[step.node].op->name == op) return step.kernel;
+    }
+    return std::string("none");
+  };
+  CHECK(kernel_of(make_plan(residual_stack(50, 96), gpu()), "matmul") == "tiled");
+  CHECK(kernel_of(make_plan(residual_stack(50, 96), cpu()), "matmul") == "direct");
+  PlanOptions options;
+  options.variants = parse_variants("matmul=tiled");
+  CHECK(kernel_of(make_plan(residual_stack(50, 96), cpu(), options), "matmul") == "tiled");
+  options.variants = parse_variants("matmul=coopmat");
+  CHECK_THROWS_AS(make_plan(residual_stack(50, 96), cpu(), options), Error);
+}
+
+TEST_CASE("plan: wishes that name nothing are refused") {
+  CHECK(parse_variants("").empty());
+  CHECK(parse_variants("matmul=tiled,attention=tiled").size() == 2);
+  for (const char* wrong : {"matmul", "matmul=", "matmul=fast", "gemm=tiled", "=tiled", "matmul=tiled,x"}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(parse_variants(wrong), Error);
+  }
+}
+
+TEST_CASE("plan: steps are cut into slices by their time") {
+  std::vector<Step> steps(10);
+  for (size_t i = 0; i < steps.size(); ++i) steps[i].seconds = 0.03;
+  CHECK(assign_slices(steps, 0.1) == 4);
+  CHECK(steps[2].slice == 0);
+  CHECK(steps[3].slice == 1);
+  steps[4].seconds = 5;  // longer than a slice can be: it stands alone
+  CHECK(assign_slices(steps, 0.1) == 5);
+  CHECK(steps[3].slice + 1 == steps[4].slice);
+  CHECK(steps[4].slice + 1 == steps[5].slice);
+  std::vector<Step> none;
+  CHECK(assign_slices(none, 0.1) == 0);
+}
+
+TEST_CASE("plan: what a device can't hold is refused by name") {
+  Capabilities small = gpu();
+  small.max_storage_range = 1 << 16;
+  try {
+    make_plan(residual_stack(197, 768), small);
+    FAIL("a plan was made");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::failed);
+    CHECK(std::string(error.what()).find("65536") != std::string::npos);
+  }
+  Capabilities narrow = gpu();
+  narrow.max_workgroup_count = {1, 1, 1};
+  CHECK_THROWS_AS(make_plan(residual_stack(197, 768), narrow), Error);
+}
+
+TEST_CASE("plan: memory stays near the largest live set for a real model's shapes") {
+  const Plan plan = make_plan(residual_stack(8 * 197, 768), gpu());
+  CHECK(static_cast<double>(plan.arena_bytes()) <= 1.15 * static_cast<double>(plan.largest_live_set));
+}
+
+TEST_CASE("plan: constants of equal layout are shared, in whatever order they are used") {
+  const Plan plan = make_plan(residual_stack(50, 96), cpu());
+  const auto count = std::count_if(plan.constants.begin(), plan.constants.end(), [&](const PlannedConstant& c) {
+    return plan.graph->value(c.value).name == "up";
+  });
+  CHECK(count == 1);
+}
+
+}  // namespace
+}  // namespace vitrine
