@@ -1,6 +1,7 @@
 #include "tests/support/command.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,9 +40,11 @@ CommandResult run_command(const std::vector<std::string>& arguments,
     _exit(127);
   }
   int status = 0;
-  if (waitpid(child, &status, 0) != child) throw std::runtime_error("waitpid failed");
+  rusage usage{};
+  if (wait4(child, &status, 0, &usage) != child) throw std::runtime_error("wait4 failed");
   CommandResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.peak_bytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
   result.out = read_whole_file(out);
   result.err = read_whole_file(err);
   return result;
