@@ -197,11 +197,14 @@ class Planner {
 
   void place() {
     if (!plan_.options.reuse_memory) takeovers_.clear();
-    std::set<uint32_t> taken;
+    // A source is taken over once, and a target takes over one source: with a second one, both would
+    // have to lie in the same memory before.
+    std::set<uint32_t> taken, settled;
     for (const auto& takeover : takeovers_) {
       const uint32_t dies = residents_[takeover.source].last;
       if (dies >= takeover.first_step && dies < next_node_step(takeover.first_step) &&
-          taken.insert(takeover.source).second) {
+          !taken.contains(takeover.source) && settled.insert(takeover.target).second) {
+        taken.insert(takeover.source);
         const uint32_t from = residents_[takeover.source].group, to = residents_[takeover.target].group;
         for (Resident& resident : residents_) {
           if (resident.group == to) resident.group = from;
