@@ -16,8 +16,10 @@ uint64_t whole_root(uint64_t n) {
 
 class Reader {
  public:
-  Reader(const TensorShapes& tensors, const Naming& naming, const std::string& file, const ViTConfig& config)
-      : tensors_(tensors), naming_(naming), file_(file), config_(config) {}
+  Reader(const TensorShapes& tensors, const Naming& naming, const std::string& file)
+      : tensors_(tensors), naming_(naming), file_(file) {
+    asked_.heads = 1024;  // while they are being counted, any head may be there
+  }
 
   // The shape of a module's first tensor in the file; nothing when it isn't there.
   const std::vector<uint64_t>* find(Module module, Leaf leaf, uint64_t block = 0, size_t part = 0) const {
@@ -50,7 +52,7 @@ class Reader {
   }
   std::string name_of(Module module, Leaf leaf, uint64_t block, size_t part) const {
     const auto parts =
-        file_parts({.name = {}, .module = module, .leaf = leaf, .block = block, .shape = {1, 1}}, config_,
+        file_parts({.name = {}, .module = module, .leaf = leaf, .block = block, .shape = {1, 1}}, asked_,
                    naming_, tensors_);
     return part < parts.size() ? parts[part].name : std::string();
   }
@@ -64,7 +66,7 @@ class Reader {
   const TensorShapes& tensors_;
   const Naming& naming_;
   const std::string& file_;
-  const ViTConfig& config_;
+  ViTConfig asked_;  // only names are made from it
 };
 
 // The head counts of published models by width; most others have heads of width 64.
@@ -136,8 +138,7 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
                        const InferHints& hints) {
   ViTConfig c;
   uint64_t heads = hints.heads;
-  c.heads = 1024;  // while heads are being counted, any may be there
-  const Reader read(tensors, naming, file, c);
+  const Reader read(tensors, naming, file);
   c.eps = naming.family->eps;
   const auto& patch = read.get(Module::patch, Leaf::weight, naming.family->linear_patches ? 2 : 4);
   c.dim = patch[0];

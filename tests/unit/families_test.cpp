@@ -225,6 +225,19 @@ TEST_CASE("sizes that no inference can make sense of are refused") {
   CHECK_THAT(refusal("blocks.0.mlp.fc1.weight", {1}), ContainsSubstring("rank 2"));
 }
 
+TEST_CASE("a width without a usual head count asks for one") {
+  ViTConfig config = small("vit_tiny_patch16_224");
+  config.dim = 24;
+  for (const char* family : {"timm", "hf", "torchvision"}) {
+    INFO(family);
+    const TensorShapes tensors = checkpoint(config, family);
+    const Naming naming = recognise(tensors, "m");
+    CHECK(infer_config(tensors, naming, "m").heads == 0);
+    CHECK_THROWS_AS(infer_config(tensors, naming, "m").validate("m"), Error);
+    CHECK(infer_config(tensors, naming, "m", {.heads = 3}).heads == 3);
+  }
+}
+
 TEST_CASE("hints decide what names cannot tell") {
   ViTConfig config = small("vit_tiny_patch16_224");
   config.image_width = 448;
