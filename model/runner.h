@@ -1,0 +1,53 @@
+// A model on a device: plans and executables by batch size, all sharing one copy of the weights.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/vit_graph.h"
+#include "model/weights.h"
+#include "runtime/graph/executable.h"
+#include "runtime/graph/pipeline_store.h"
+
+namespace vitrine {
+
+struct RunnerOptions {
+  DType dtype = DType::f32;
+  std::optional<Result> result;  // the model's own when left out
+  PlanOptions plan;
+};
+
+class Runner {
+ public:
+  // Both must outlive the runner.
+  Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options = {});
+
+  Result result() const { return options_.result.value_or(natural_result(model_.config)); }
+  Plan plan(uint64_t batch) const;
+  // Made on first use.
+  Executable& executable(uint64_t batch);
+
+  // Numbers that go in and come out of one image.
+  uint64_t image_elements() const;
+  uint64_t result_elements() const;
+
+  // Runs any number of images in batches of at most `largest_batch` (fewer where the device's memory
+  // asks for it) and returns the results one after the other. While the device works on one batch, the
+  // host fills the next.
+  std::vector<float> run(std::span<const float> images, uint64_t largest_batch);
+
+ private:
+  uint64_t fitting_batch(uint64_t wanted) const;
+
+  PipelineStore& pipelines_;
+  const Model& model_;
+  RunnerOptions options_;
+  WeightStore weights_;
+  std::map<uint64_t, std::unique_ptr<Executable>> executables_;
+};
+
+}  // namespace vitrine
