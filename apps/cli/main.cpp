@@ -37,6 +37,9 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
     add_devices(app, common);
+    add_run(app, common);
+    add_inspect(app, common);
+    add_bench(app, common);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

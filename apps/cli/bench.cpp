@@ -1,0 +1,242 @@
+// vitrine bench: how fast a model runs on a device, with proof that it computed something: outputs are
+// checked to be finite before anything is timed, and their checksum stands next to the time.
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "runtime/util/error.h"
+#include "runtime/util/philox.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct BenchFlags {
+  ModelFlags model;
+  std::vector<uint64_t> batches{1};
+  std::vector<std::string> dtypes;
+  uint64_t runs = 0;
+  bool json = false;
+};
+
+// One row of the per-operator table.
+struct OperatorTime {
+  std::string name, kernels;
+  uint64_t dispatches = 0;
+  double seconds = 0, flops = 0;
+};
+
+struct Measurement {
+  uint64_t batch = 0;
+  DType dtype = DType::f32;
+  double median = 0, least = 0, most = 0;  // seconds a batch
+  double flops = 0;                        // of a batch
+  uint64_t runs = 0, peak_device_bytes = 0, checksum = 0;
+  std::vector<OperatorTime> operators;
+};
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Pixels as normalised images have them: standard normal, the same for every device.
+void fill_images(std::span<std::byte> bytes, uint64_t seed) {
+  const RandomStream stream(seed, 0x696D616765ull);
+  for (uint64_t i = 0; (i + 1) * sizeof(float) <= bytes.size(); ++i) {
+    const float value = static_cast<float>(normal_quantile(uniform_from(stream.block(i / 4)[i % 4])));
+    std::memcpy(&bytes[i * sizeof value], &value, sizeof value);
+  }
+}
+
+uint64_t checksum_of(std::span<const std::byte> bytes) {  // FNV-1a
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const std::byte b : bytes) hash = (hash ^ static_cast<uint8_t>(b)) * 0x100000001b3ull;
+  return hash;
+}
+
+void require_finite(std::span<const std::byte> output, const std::string& label) {
+  uint64_t broken = 0;
+  const uint64_t count = output.size() / sizeof(float);
+  for (uint64_t i = 0; i < count; ++i) {
+    float value;
+    std::memcpy(&value, &output[i * sizeof value], sizeof value);
+    broken += !std::isfinite(value);
+  }
+  if (broken == 0) return;
+  throw Error(ErrorCode::failed, label + ": found " + std::to_string(broken) + " of " +
+                                     std::to_string(count) +
+                                     " outputs that are NaN or infinite, expected none");
+}
+
+// Step times by operator, the slowest first. Empty where the device has no timestamps.
+std::vector<OperatorTime> profile_operators(Executable& executable) {
+  const Plan& plan = executable.plan();
+  if (plan.device.timestamp_valid_bits == 0) return {};
+  std::vector<std::vector<double>> seconds(plan.steps.size());
+  for (int round = 0; round < 3; ++round) {
+    const Profile profile = executable.profile();
+    for (size_t i = 0; i < seconds.size(); ++i) seconds[i].push_back(profile.step_seconds[i]);
+  }
+  std::map<std::string, OperatorTime> by_name;
+  uint32_t counted_node = ~0u;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const Node& node = plan.graph->nodes()[step.node];
+    OperatorTime& row = by_name[std::string(node.op->name)];
+    row.name = node.op->name;
+    row.seconds += median_of(seconds[i]);
+    ++row.dispatches;
+    if (row.kernels.find(step.kernel) == std::string::npos)
+      row.kernels += (row.kernels.empty() ? "" : ", ") + step.kernel;
+    if (counted_node != step.node) row.flops += node.op->flops(LowerContext(*plan.graph, node, plan.device));
+    counted_node = step.node;
+  }
+  std::vector<OperatorTime> rows;
+  for (auto& [name, row] : by_name) rows.push_back(std::move(row));
+  std::ranges::sort(rows, [](const OperatorTime& a, const OperatorTime& b) { return a.seconds > b.seconds; });
+  return rows;
+}
+
+Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype, const BenchFlags& flags,
+                    const std::string& name, uint64_t seed) {
+  device.reset_peaks();
+  Executable& executable = runner.executable(batch);
+  Measurement m{.batch = batch, .dtype = dtype, .flops = executable.plan().flops()};
+  fill_images(executable.input(0), seed);
+  executable.run();
+  require_finite(executable.output(0),
+                 name + " at batch " + std::to_string(batch) + " in " + std::string(name_of(dtype)));
+  m.checksum = checksum_of(executable.output(0));
+  // First the profile: it also cuts the submissions by what it measures.
+  m.operators = profile_operators(executable);
+
+  constexpr double enough_seconds = 3;
+  constexpr size_t least_runs = 3, most_runs = 200;
+  std::vector<double> seconds;
+  for (double total = 0;
+       flags.runs ? seconds.size() < flags.runs
+                  : seconds.size() < least_runs || (total < enough_seconds && seconds.size() < most_runs);) {
+    const auto start = Clock::now();
+    executable.run();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    total += seconds.back();
+  }
+  if (checksum_of(executable.output(0)) != m.checksum) {
+    throw Error(ErrorCode::failed,
+                name + ": the last run's output differs from the first one's, expected the same bits");
+  }
+  m.runs = seconds.size();
+  m.median = median_of(seconds);
+  m.least = *std::ranges::min_element(seconds);
+  m.most = *std::ranges::max_element(seconds);
+  m.peak_device_bytes = device.memory().device.peak_bytes;
+  return m;
+}
+
+void print_json(const Measurement& m, const std::string& name, const Capabilities& device) {
+  char checksum[17];
+  std::snprintf(checksum, sizeof checksum, "%016" PRIx64, m.checksum);
+  Json line;
+  line["arch"] = name;
+  line["batch"] = m.batch;
+  line["dtype"] = name_of(m.dtype);
+  line["device"] = device.name;
+  line["driver"] = device.driver_name + " " + device.driver_info;
+  line["median_ms"] = m.median * 1e3;
+  line["min_ms"] = m.least * 1e3;
+  line["max_ms"] = m.most * 1e3;
+  line["images_per_second"] = static_cast<double>(m.batch) / m.median;
+  line["gflops"] = m.flops / m.median / 1e9;
+  line["peak_device_bytes"] = m.peak_device_bytes;
+  line["checksum"] = checksum;
+  line["operators"] = Json::array();
+  for (const OperatorTime& row : m.operators) {
+    line["operators"].push_back({{"operator", row.name},
+                                 {"kernels", row.kernels},
+                                 {"dispatches", row.dispatches},
+                                 {"ms", row.seconds * 1e3},
+                                 {"gflops", row.seconds > 0 ? row.flops / row.seconds / 1e9 : 0}});
+  }
+  std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+}
+
+void print_text(const Measurement& m, const std::string& name, const Capabilities& device) {
+  std::printf("%s, batch %" PRIu64 ", %s, on %s (%s %s)\n", name.c_str(), m.batch,
+              std::string(name_of(m.dtype)).c_str(), device.name.c_str(), device.driver_name.c_str(),
+              device.driver_info.c_str());
+  std::printf("  %.3f ms a batch (median of %" PRIu64 ", %.3f to %.3f), %.2f images/s, %.1f GFLOP/s\n",
+              m.median * 1e3, m.runs, m.least * 1e3, m.most * 1e3, static_cast<double>(m.batch) / m.median,
+              m.flops / m.median / 1e9);
+  std::printf("  peak device memory %.1f MiB, output checksum %016" PRIx64 "\n",
+              static_cast<double>(m.peak_device_bytes) / (1 << 20), m.checksum);
+  double total = 0;
+  for (const OperatorTime& row : m.operators) total += row.seconds;
+  if (!m.operators.empty()) {
+    std::printf("  %-16s %10s %7s %10s %10s  %s\n", "operator", "ms", "share", "GFLOP/s", "dispatches",
+                "kernels");
+  }
+  for (const OperatorTime& row : m.operators) {
+    std::printf("  %-16s %10.3f %6.1f%% %10.1f %10" PRIu64 "  %s\n", row.name.c_str(), row.seconds * 1e3,
+                100 * row.seconds / total, row.seconds > 0 ? row.flops / row.seconds / 1e9 : 0,
+                row.dispatches, row.kernels.c_str());
+  }
+  if (!m.operators.empty()) std::printf("  %-16s %10.3f\n", "all", total * 1e3);
+  std::fflush(stdout);
+}
+
+void bench(const BenchFlags& flags, const CommonOptions& common) {
+  const std::optional<Result> what = result_of(flags.model);
+  const PlanOptions plan = plan_options(flags.model);
+  const Model model = open_model(flags.model, common);
+  const std::string name = shown(model.name);
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  const std::vector<std::string> dtypes = flags.dtypes.empty() ? std::vector{common.dtype} : flags.dtypes;
+  for (const std::string& dtype_name : dtypes) {
+    const DType dtype = dtype_for(dtype_name, device->capabilities());
+    Runner runner(pipelines, model, {.dtype = dtype, .result = what, .plan = plan});
+    for (const uint64_t batch : flags.batches) {
+      const Measurement m = measure(runner, *device, batch, dtype, flags, name, common.seed);
+      if (flags.json) {
+        print_json(m, name, device->capabilities());
+      } else {
+        print_text(m, name, device->capabilities());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("bench", "Time a model on a device");
+  auto flags = std::make_shared<BenchFlags>();
+  add_model_flags(*command, flags->model);
+  command->add_option("--batch", flags->batches, "Images a batch; several with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(uint64_t{1}, uint64_t{65536}))
+      ->capture_default_str();
+  command->add_option("--dtype", flags->dtypes, "f32, f16 or auto; several with commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "f16", "auto"}));
+  command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least three")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
+  command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
+  command->callback([&common, flags] { bench(*flags, common); });
+}
+
+}  // namespace vitrine::cli

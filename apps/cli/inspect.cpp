@@ -1,0 +1,223 @@
+// vitrine inspect: what a model is and what a device will do for it: configuration, parameters, FLOPs,
+// the shapes at every step, the walk through multi-head attention, the memory plan, the dispatches.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "model/parameters.h"
+#include "model/presets.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectFlags {
+  ModelFlags model;
+  std::string subject;
+  uint64_t batch = 1;
+  bool json = false;
+};
+
+struct WalkRow {
+  std::string name, shape, from;
+};
+
+// The data's way through multi-head self-attention, in the letters of the paper: M images, N tokens of
+// width D, D_k and D_v columns a head.
+std::vector<WalkRow> attention_walk(const ViTConfig& c, uint64_t images) {
+  const auto shape = [](std::initializer_list<uint64_t> dims) { return Shape(dims).to_string(); };
+  const uint64_t m = images, n = c.tokens(), h = c.heads, dk = c.head_key_width(), dv = c.head_value_width();
+  const std::string maps = c.per_head_maps ? "slice h of X * W_" : "X * W_";
+  std::vector<WalkRow> rows{
+      {"X", shape({m, n, c.dim}), "the tokens behind norm1"},
+      {"Q", shape({m, h, n, dk}), maps + "q, split into heads"},
+      {"K", shape({m, h, n, dk}), maps + "k, split into heads"},
+      {"V", shape({m, h, n, dv}), maps + "v, split into heads"},
+      {"scores", shape({m, h, n, n}), "Q * K^T * " + std::to_string(c.attention_scale())},
+      {"weights", shape({m, h, n, n}), "softmax of each row of the scores"},
+      {"heads", shape({m, h, n, dv}), "weights * V"},
+      {"concat", shape({m, n, c.value_columns()}), "the heads side by side"},
+  };
+  if (c.projection) rows.push_back({"output", shape({m, n, c.dim}), "concat * W_o"});
+  return rows;
+}
+
+std::string grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string mib(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+// "blocks.7.norm1" -> 7, or nothing.
+std::optional<uint64_t> block_of(const std::string& name) {
+  if (!name.starts_with("blocks.")) return std::nullopt;
+  return std::strtoull(name.c_str() + 7, nullptr, 10);
+}
+
+void print_model(const Model& model, const InspectFlags& flags, const Graph& graph) {
+  const ViTConfig& c = model.config;
+  std::printf("%s (%s)\n\nconfiguration\n", shown(model.name).c_str(), model.family.c_str());
+  for (const auto& [key, value] : fields_of(c)) std::printf("  %-20s %s\n", key.c_str(), value.c_str());
+  const uint64_t count = parameter_count(c);
+  std::printf("\nparameters %s (%s in f32, %s in f16)\n", grouped(count).c_str(), mib(4 * count).c_str(),
+              mib(2 * count).c_str());
+  std::printf("arithmetic %.3f GFLOP an image (a multiply-add counts two)\n\n", flops(c, 1) / 1e9);
+
+  std::printf("shapes, batch %" PRIu64 "\n", flags.batch);
+  for (const ValueId id : graph.with_role(Role::input)) {
+    std::printf("  %-28s %-12s %s\n", graph.value(id).name.c_str(), "input",
+                graph.value(id).shape.to_string().c_str());
+  }
+  for (const Node& node : graph.nodes()) {
+    if (block_of(node.name).value_or(0) > 0) continue;  // the others repeat the first
+    const Value& out = graph.value(node.outputs.front());
+    std::printf("  %-28s %-12s %s %s\n", node.name.c_str(), std::string(node.op->name).c_str(),
+                out.shape.to_string().c_str(), std::string(name_of(out.dtype)).c_str());
+    const bool last_of_first = block_of(node.name) == 0 && node.name.ends_with(".mlp.fc2");
+    if (last_of_first && c.depth > 1)
+      std::printf("  blocks.1 to blocks.%" PRIu64 ": the same\n", c.depth - 1);
+  }
+
+  std::printf("\nattention: M=%" PRIu64 " N=%" PRIu64 " D=%" PRIu64 " D_k=%" PRIu64 " D_v=%" PRIu64
+              " heads=%" PRIu64 "%s\n",
+              flags.batch, c.tokens(), c.dim, c.head_key_width(), c.head_value_width(), c.heads,
+              c.projection ? "" : ", without W_o");
+  for (const WalkRow& row : attention_walk(c, flags.batch)) {
+    std::printf("  %-8s %-22s %s\n", row.name.c_str(), row.shape.c_str(), row.from.c_str());
+  }
+}
+
+void print_plan(const Plan& plan, DType dtype) {
+  std::printf("\nmemory on %s, %s\n", plan.device.name.c_str(), std::string(name_of(dtype)).c_str());
+  const std::string memory = plan.memory_to_string();
+  for (size_t at = 0; at < memory.size();) {
+    const size_t end = memory.find('\n', at);
+    std::printf("  %s\n", memory.substr(at, end - at).c_str());
+    at = end == std::string::npos ? memory.size() : end + 1;
+  }
+  std::printf("\ndispatches (| waits for what is before it)\n");
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const Dispatch& d = step.dispatch;
+    std::printf("%s%4zu %-26s %-9s %s.%s %ux%ux%u%s%s%s\n", step.barrier_before ? "|" : " ", i,
+                plan.graph->nodes()[step.node].name.c_str(), step.kernel.c_str(),
+                std::string(d.shader->shader).c_str(), std::string(d.shader->variant).c_str(), d.groups[0],
+                d.groups[1], d.groups[2], d.note.empty() ? "" : " (", d.note.c_str(),
+                d.note.empty() ? "" : ")");
+  }
+}
+
+Json json_of_model(const Model& model, const InspectFlags& flags, const Graph& graph) {
+  const ViTConfig& c = model.config;
+  Json line;
+  line["model"] = model.name;
+  line["family"] = model.family;
+  for (const auto& [key, value] : fields_of(c)) {
+    const Json parsed = Json::parse(value, nullptr, false);
+    line["config"][key] = parsed.is_discarded() ? Json(value) : parsed;
+  }
+  line["parameters"] = parameter_count(c);
+  line["flops"] = flops(c, flags.batch);
+  line["shapes"] = Json::array();
+  for (const Node& node : graph.nodes()) {
+    const Value& out = graph.value(node.outputs.front());
+    line["shapes"].push_back(
+        {{"name", node.name},
+         {"operator", node.op->name},
+         {"shape", std::vector<uint64_t>(out.shape.dims().begin(), out.shape.dims().end())},
+         {"dtype", name_of(out.dtype)}});
+  }
+  line["attention"] = {{"M", flags.batch},
+                       {"N", c.tokens()},
+                       {"D", c.dim},
+                       {"D_k", c.head_key_width()},
+                       {"D_v", c.head_value_width()},
+                       {"heads", c.heads},
+                       {"W_o", c.projection}};
+  return line;
+}
+
+void add_plan(Json& line, const Plan& plan, DType dtype) {
+  line["device"] = plan.device.name;
+  line["dtype"] = name_of(dtype);
+  line["memory"] = {{"activation_bytes", plan.arena_bytes()},
+                    {"largest_live_set_bytes", plan.largest_live_set},
+                    {"constant_bytes", plan.constant_bytes()},
+                    {"submissions", plan.slice_count}};
+  line["dispatches"] = Json::array();
+  for (const Step& step : plan.steps) {
+    line["dispatches"].push_back({{"node", plan.graph->nodes()[step.node].name},
+                                  {"kernel", step.kernel},
+                                  {"shader", std::string(step.dispatch.shader->shader) + "." +
+                                                 std::string(step.dispatch.shader->variant)},
+                                  {"groups", step.dispatch.groups},
+                                  {"barrier", step.barrier_before}});
+  }
+}
+
+void inspect(InspectFlags flags, const CommonOptions& common) {
+  const std::optional<Result> what = result_of(flags.model);
+  const PlanOptions options = plan_options(flags.model);
+  if (std::filesystem::exists(flags.subject)) {
+    flags.model.model = flags.subject;
+  } else if (find_preset(flags.subject)) {
+    flags.model.arch = flags.subject;
+  } else {
+    throw Error(ErrorCode::bad_file,
+                shown(flags.subject) +
+                    ": found no such file or folder and no architecture of this name, expected "
+                    "one of them");
+  }
+  const Model model = open_model(flags.model, common);
+  const ViTGraphOptions graph_options{.batch = flags.batch, .dtype = DType::f32, .result = what};
+  const auto graph = make_vit_graph(model.config, graph_options);
+  Json line;
+  if (flags.json) {
+    line = json_of_model(model, flags, *graph);
+  } else {
+    print_model(model, flags, *graph);
+    std::fflush(stdout);
+  }
+  // What is above needs no device: it has been said when none is found.
+  const std::unique_ptr<Device> device = open_device(common);
+  const DType dtype = dtype_for(common.dtype, device->capabilities());
+  const auto typed = make_vit_graph(model.config, {.batch = flags.batch, .dtype = dtype, .result = what});
+  const Plan plan = make_plan(typed, device->capabilities(), options);
+  if (flags.json) {
+    add_plan(line, plan, dtype);
+    std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    print_plan(plan, dtype);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what a model is and what a device will do for it");
+  auto flags = std::make_shared<InspectFlags>();
+  command->add_option("model", flags->subject, "A model's folder or file, or the name of an architecture")
+      ->required();
+  add_plan_flags(*command, flags->model);
+  command->add_option("--batch", flags->batch, "Images that are computed together")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "One JSON object");
+  command->callback([&common, flags] { inspect(*flags, common); });
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,39 @@
+// Which model a command works on, and how; the options that run, inspect and bench share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/cli/common_options.h"
+#include "model/runner.h"
+#include "model/weights.h"
+#include "runtime/vk/device.h"
+
+namespace vitrine::cli {
+
+struct ModelFlags {
+  std::string model, arch, what, variants;
+  std::vector<std::string> set;
+};
+
+// Declares --model, --arch and those of add_plan_flags.
+void add_model_flags(CLI::App& command, ModelFlags& flags);
+// Declares --set, --what and --variant.
+void add_plan_flags(CLI::App& command, ModelFlags& flags);
+
+// Warnings of the model go to stderr. Random weights are announced there too.
+Model open_model(const ModelFlags& flags, const CommonOptions& common);
+
+// --what as a result, or nothing when it was left out.
+std::optional<Result> result_of(const ModelFlags& flags);
+
+// "f32", "f16" or "auto" for this device; auto is f32. Throws Error(usage) where the device can't store
+// 16 bits.
+DType dtype_for(const std::string& name, const Capabilities& device);
+
+// --variant, else the variable VITRINE_VARIANT, else nothing forced.
+PlanOptions plan_options(const ModelFlags& flags);
+
+}  // namespace vitrine::cli

@@ -1,0 +1,92 @@
+// vitrine run: raw tensors through a model, .npy in and .npy out.
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "runtime/util/error.h"
+#include "runtime/util/npy.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct RunFlags {
+  ModelFlags model;
+  std::string input, output;
+  uint64_t batch = 8;
+  bool json = false;
+};
+
+void require_images(const NpyFile& file, const ViTConfig& c) {
+  const NpyHeader& header = file.header();
+  const auto& shape = header.shape;
+  const bool fits = header.dtype == NpyDType::f32 && shape.size() == 4 && shape[0] > 0 &&
+                    shape[1] == c.channels && shape[2] == c.image_height && shape[3] == c.image_width;
+  if (fits) return;
+  throw Error(ErrorCode::bad_file, shown(file.path()) + ": found " + std::string(name_of(header.dtype)) +
+                                       " " + npy_shape(shape) + ", expected float32 (B, " +
+                                       std::to_string(c.channels) + ", " + std::to_string(c.image_height) +
+                                       ", " + std::to_string(c.image_width) + ") with B at least 1");
+}
+
+std::vector<uint64_t> output_shape(const ViTConfig& c, Result result, uint64_t images) {
+  switch (result) {
+    case Result::logits:
+    case Result::probabilities:
+      return {images, c.classes};
+    case Result::features:
+      return {images, c.feature_width()};
+    case Result::tokens:
+      return {images, c.tokens(), c.dim};
+  }
+  return {};
+}
+
+void run(const RunFlags& flags, const CommonOptions& common) {
+  const std::optional<Result> what = result_of(flags.model);
+  const PlanOptions plan = plan_options(flags.model);
+  // Files first: what is wrong with them needs no device to be found.
+  const Model model = open_model(flags.model, common);
+  const NpyFile input(flags.input);
+  require_images(input, model.config);
+  const uint64_t images = input.header().shape[0];
+
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  Runner runner(pipelines, model,
+                {.dtype = dtype_for(common.dtype, device->capabilities()), .result = what, .plan = plan});
+  const std::vector<float> values = runner.run(input.values<float>(), flags.batch);
+  const std::vector<uint64_t> shape = output_shape(model.config, runner.result(), images);
+  write_npy(flags.output, shape, values);
+
+  if (flags.json) {
+    nlohmann::ordered_json line;
+    line["output"] = flags.output;
+    line["what"] = name_of(runner.result());
+    line["shape"] = shape;
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else {
+    std::printf("%s: %s %s\n", shown(flags.output).c_str(), std::string(name_of(runner.result())).c_str(),
+                npy_shape(shape).c_str());
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("run", "Run a model on a tensor: .npy in, .npy out");
+  auto flags = std::make_shared<RunFlags>();
+  add_model_flags(*command, flags->model);
+  command->add_option("--input", flags->input, "float32 [B,C,H,W], already normalised")->required();
+  command->add_option("--output", flags->output, "Where the float32 result goes")->required();
+  command->add_option("--batch", flags->batch, "Images that are computed together, at most")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Say what was written as a JSON object");
+  command->callback([&common, flags] { run(*flags, common); });
+}
+
+}  // namespace vitrine::cli
