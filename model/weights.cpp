@@ -179,8 +179,12 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
   model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints)
                             : infer_config(shapes, naming, file, hints);
-  for (const std::string& assignment : options.set) set_field(model.config, assignment);
-  model.config.validate(has_config ? shown(config_path) : file);
+  std::string origin = has_config ? shown(config_path) : file;
+  for (const std::string& assignment : options.set) {
+    set_field(model.config, assignment);
+    origin += " with --set " + assignment;
+  }
+  model.config.validate(origin);
   model.constants = std::make_unique<FileWeights>(
       files, model.config, match_tensors(shapes, model.config, naming, file), std::move(warn));
   return model;
