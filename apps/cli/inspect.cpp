@@ -75,7 +75,7 @@ void print_model(const Model& model, const InspectFlags& flags, const Graph& gra
   const uint64_t count = parameter_count(c);
   std::printf("\nparameters %s (%s in f32, %s in f16)\n", grouped(count).c_str(), mib(4 * count).c_str(),
               mib(2 * count).c_str());
-  std::printf("arithmetic %.3f GFLOP an image (a multiply-add counts two)\n\n", flops(c, 1) / 1e9);
+  std::printf("arithmetic %.4g GFLOP an image (a multiply-add counts two)\n\n", flops(c, 1) / 1e9);
 
   std::printf("shapes, batch %" PRIu64 "\n", flags.batch);
   for (const ValueId id : graph.with_role(Role::input)) {
@@ -183,8 +183,7 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
                     "one of them");
   }
   const Model model = open_model(flags.model, common);
-  const ViTGraphOptions graph_options{.batch = flags.batch, .dtype = DType::f32, .result = what};
-  const auto graph = make_vit_graph(model.config, graph_options);
+  const auto graph = make_vit_graph(model.config, {.batch = flags.batch, .result = what});
   Json line;
   if (flags.json) {
     line = json_of_model(model, flags, *graph);

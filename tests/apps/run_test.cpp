@@ -1,0 +1,163 @@
+// vitrine run, inspect and bench as a user calls them.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "runtime/util/npy.h"
+#include "tests/support/command.h"
+#include "tests/support/op_test.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+const std::filesystem::path fixtures = std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "fixtures";
+
+test::CommandResult vitrine(std::vector<std::string> arguments,
+                            const std::map<std::string, std::string>& environment = {}) {
+  arguments.insert(arguments.begin(), VITRINE_PROGRAM);
+  return test::run_command(arguments, environment);
+}
+
+// A failure: this status, one line on stderr that holds these words, nothing on stdout.
+void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
+  INFO(result.err);
+  CHECK(result.status == status);
+  CHECK(result.out.empty());
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
+}
+
+}  // namespace
+
+TEST_CASE("vitrine run writes what PyTorch computes, and the same bytes each time") {
+  test::test_device();  // skips without a device
+  const test::TemporaryFolder folder;
+  const std::string model = fixtures / "timm_vit", input = fixtures / "timm_vit" / "input.npy";
+  const std::string first = folder / "a.npy", second = folder / "b.npy";
+  const auto result =
+      vitrine({"run", "--model", model, "--input", input, "--output", first, "--dtype", "f32"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  CHECK_THAT(result.out, ContainsSubstring("logits (2, 11)"));
+  const NpyFile file(first);
+  CHECK(file.header().shape == std::vector<uint64_t>{2, 11});
+  const std::vector<float> out = file.values<float>();
+  const std::vector<double> reference = NpyFile(fixtures / "timm_vit" / "logits.npy").values<double>();
+  CHECK(test::relative_error(std::vector<double>(out.begin(), out.end()), reference) <= 2e-5);
+
+  CHECK(vitrine({"run", "--model", model, "--input", input, "--output", second, "--dtype", "f32"}).status ==
+        0);
+  CHECK(test::read_whole_file(first) == test::read_whole_file(second));
+  CHECK(folder.names() == std::vector<std::string>{"a.npy", "b.npy"});
+
+  // One image at a time: the same numbers to rounding.
+  const auto json = vitrine({"run", "--model", model, "--input", input, "--output", second, "--batch", "1",
+                             "--json", "--what", "tokens"});
+  REQUIRE(json.status == 0);
+  CHECK(nlohmann::json::parse(json.out)["shape"] == nlohmann::json({2, 17, 36}));
+  const std::vector<float> tokens = NpyFile(second).values<float>();
+  CHECK(test::relative_error(std::vector<double>(tokens.begin(), tokens.end()),
+                             NpyFile(fixtures / "timm_vit" / "tokens.npy").values<double>()) <= 2e-5);
+}
+
+TEST_CASE("vitrine run says in one sentence what is wrong with its files") {
+  const test::TemporaryFolder folder;
+  const std::string model = fixtures / "timm_vit", input = fixtures / "timm_vit" / "input.npy",
+                    out = folder / "o.npy";
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"run", "--output", out});
+    return vitrine(arguments);
+  };
+  // Rank and type, size, not an .npy at all.
+  check_failure(run({"--model", model, "--input", fixtures / "timm_vit" / "logits.npy"}), 4,
+                {"logits.npy", "float64 (2, 11)", "float32 (B, 3, 32, 32)"});
+  check_failure(run({"--model", model, "--input", fixtures / "myvit" / "input.npy"}), 4, {"(5, 1, 28, 28)"});
+  check_failure(run({"--model", model, "--input", fixtures / "timm_vit" / "config.json"}), 4,
+                {"config.json"});
+  check_failure(run({"--model", folder / "none", "--input", input}), 4, {"none"});
+  check_failure(run({"--model", fixtures / "timm_vit" / "model.safetensors", "--input", input}), 4,
+                {"--set heads=N"});
+  check_failure(run({"--model", model, "--input", input, "--set", "nose=3"}), 2, {"nose"});
+  check_failure(run({"--model", model, "--input", input, "--what", "smell"}), 2, {"smell", "features"});
+  check_failure(run({"--arch", "vit_base_patch16_242", "--input", input}), 2, {"vit_base_patch16_224"});
+  check_failure(run({"--input", input}), 2, {"--model"});
+  check_failure(run({"--model", model}), 2, {"--input"});
+  CHECK(folder.names().empty());
+}
+
+TEST_CASE("vitrine run leaves nothing behind where it cannot write") {
+  test::test_device();
+  const test::TemporaryFolder folder;
+  check_failure(vitrine({"run", "--model", fixtures / "timm_vit", "--input",
+                         fixtures / "timm_vit" / "input.npy", "--output", folder / "none" / "o.npy"}),
+                1, {"o.npy"});
+  CHECK(folder.names().empty());
+}
+
+TEST_CASE("vitrine inspect shows configuration, walk, memory and dispatches") {
+  test::test_device();
+  const auto text = vitrine({"inspect", "myvit_mnist", "--batch", "3"});
+  CHECK(text.status == 0);
+  for (const char* words :
+       {"parameters 1,642", "M=3 N=50 D=8 D_k=4 D_v=4 heads=2, without W_o", "[3, 2, 50, 50]",
+        "per_head_maps        true", "largest live set", "blocks.1.mlp.fc2"}) {
+    CHECK_THAT(text.out, ContainsSubstring(words));
+  }
+  const auto json = vitrine({"inspect", fixtures / "hf_deit", "--json"});
+  INFO(json.err);
+  REQUIRE(json.status == 0);
+  const auto object = nlohmann::json::parse(json.out);
+  CHECK(object["family"] == "hf");
+  CHECK(object["config"]["distilled_head"] == true);
+  CHECK(object["config"]["eps"] == 1e-12);
+  CHECK(object["attention"]["N"] == 18);
+  CHECK(object["shapes"][0]["operator"] == "patch_embed");
+  CHECK(object["dispatches"].size() > 15);
+  CHECK(object["memory"]["activation_bytes"] > 0);
+  check_failure(vitrine({"inspect", "vit_none"}), 4, {"vit_none"});
+}
+
+TEST_CASE("vitrine inspect without a driver shows what needs none, then says what is missing") {
+  const auto result = vitrine({"inspect", "vit_b_16"}, {{"VK_DRIVER_FILES", "/nonexistent"}});
+  CHECK(result.status == 3);
+  CHECK_THAT(result.out, ContainsSubstring("86,567,656"));
+  CHECK_THAT(result.err, ContainsSubstring("install"));
+}
+
+TEST_CASE("vitrine bench prints one JSON line a combination with all that was promised") {
+  test::TestDevice& device = test::test_device();
+  const auto result = vitrine(
+      {"bench", "--arch", "myvit_mnist", "--batch", "1,4", "--dtype", "f32,auto", "--runs", "5", "--json"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  std::istringstream lines(result.out);
+  std::vector<nlohmann::json> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+  REQUIRE(all.size() == 4);
+  for (const auto& line : all) {
+    for (const char* key : {"arch", "batch", "dtype", "device", "driver", "median_ms", "min_ms", "max_ms",
+                            "images_per_second", "gflops", "peak_device_bytes", "checksum", "operators"}) {
+      CHECK(line.contains(key));
+    }
+    CHECK(line.size() == 13);
+    CHECK(line["device"] == device.device->capabilities().name);
+    CHECK(line["min_ms"] <= line["median_ms"]);
+    CHECK(line["median_ms"] <= line["max_ms"]);
+    CHECK(line["peak_device_bytes"] > 1642 * 4);
+    double sum = 0;
+    for (const auto& row : line["operators"]) sum += row["ms"].get<double>();
+    CHECK(sum > 0);
+  }
+  // The same work gives the same bits; more images give others.
+  CHECK(all[0]["checksum"] == all[2]["checksum"]);
+  CHECK(all[0]["checksum"] != all[1]["checksum"]);
+  check_failure(vitrine({"bench", "--arch", "myvit_mnist", "--batch", "0"}), 2, {"--batch"});
+}
+
+}  // namespace vitrine
