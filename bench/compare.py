@@ -112,7 +112,11 @@ def measure(options, batch, folder):
         for system, row in zip(systems, rows):
             if "refused" in row:
                 continue
-            row["rounds"].append(system.time(model, image, batch, options.iterations))
+            try:
+                row["rounds"].append(system.time(model, image, batch, options.iterations))
+            except RuntimeError as error:  # the others go on
+                row["refused"], row["rounds"] = str(error), []
+                continue
             print(f"compare: batch {batch}: round {turn + 1} of {options.rounds}: {system.name} ({system.dtype}): "
                   f"{row['rounds'][-1]['median_ms']:.1f} ms", file=sys.stderr)
     for row in rows:
