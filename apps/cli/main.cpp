@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     add_run(app, common);
     add_inspect(app, common);
     add_bench(app, common);
+    add_doctor(app, common);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -1,0 +1,281 @@
+// vitrine doctor: what this device makes of Vitrine's kernels. With --compile-only nothing runs: models
+// are planned for the device, every pipeline of the plans is created, and the driver's compiler is asked
+// what it thinks of them.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/open_device.h"
+#include "model/presets.h"
+#include "model/vit_graph.h"
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/graph/plan.h"
+#include "runtime/util/error.h"
+#include "runtime/vk/compiler_figures.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct DoctorOptions {
+  bool compile_only = false;
+  bool json = false;
+  // The usual one, and the small ones with odd widths: heads of 48 and of 4, two kinds of tokens.
+  std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
+                                    "deit_tiny_distilled_patch16_224"};
+  std::vector<uint64_t> batches = {1, 8};
+};
+
+struct PlannedModel {
+  std::string arch;
+  DType dtype = DType::f32;
+  uint64_t batch = 1;
+  Plan plan;
+
+  std::vector<const Dispatch*> dispatches() const {
+    std::vector<const Dispatch*> out;
+    for (const Step& step : plan.steps) out.push_back(&step.dispatch);
+    for (const PlannedConstant& constant : plan.constants) {
+      if (constant.pack) out.push_back(&*constant.pack);
+    }
+    return out;
+  }
+  bool uses_cooperative_matrices() const {
+    return std::ranges::any_of(
+        plan.steps, [](const Step& step) { return contains(step.dispatch.shader->needs, Need::coopmat); });
+  }
+  // Which kernels run each operator.
+  std::map<std::string, std::set<std::string>> kernels() const {
+    std::map<std::string, std::set<std::string>> out;
+    for (const Step& step : plan.steps) {
+      out[std::string(plan.graph->nodes()[step.node].op->name)].insert(step.kernel);
+    }
+    return out;
+  }
+};
+
+struct CompiledKernel {
+  const Dispatch* dispatch = nullptr;  // the first one that uses it
+  std::shared_ptr<const Pipeline> pipeline;
+  std::vector<ExecutableStatistics> statistics;
+  CompilerFigures figures;
+};
+
+void require_memory(const PlannedModel& model, const Capabilities& device) {
+  uint64_t largest = 0;
+  for (const MemoryHeap& heap : device.heaps) largest = std::max(largest, heap.bytes);
+  const uint64_t needed = model.plan.constant_bytes() + model.plan.arena_bytes();
+  if (needed > largest) {
+    throw Error(ErrorCode::failed, model.arch + " needs " + std::to_string(needed) +
+                                       " bytes of memory, the largest heap of this device has " +
+                                       std::to_string(largest));
+  }
+}
+
+std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::string& dtype,
+                                      const Capabilities& device) {
+  std::vector<DType> dtypes;
+  if (dtype != "f16") dtypes.push_back(DType::f32);
+  if (dtype == "f16" || (dtype == "auto" && device.supports(Need::storage16))) dtypes.push_back(DType::f16);
+  std::vector<PlannedModel> models;
+  for (const std::string& arch : options.archs) {
+    const ViTConfig config = preset(arch);
+    for (const DType type : dtypes) {
+      for (const uint64_t batch : options.batches) {
+        models.push_back(
+            {arch, type, batch, make_plan(make_vit_graph(config, {.batch = batch, .dtype = type}), device)});
+        require_memory(models.back(), device);
+      }
+    }
+  }
+  return models;
+}
+
+// One entry a pipeline, in the order in which the models use them.
+std::vector<CompiledKernel> compile(const std::vector<PlannedModel>& models, PipelineStore& store) {
+  std::vector<CompiledKernel> kernels;
+  std::set<const Pipeline*> seen;
+  for (const PlannedModel& model : models) {
+    const std::vector<const Dispatch*> dispatches = model.dispatches();
+    const auto pipelines = store.get(dispatches);
+    for (size_t i = 0; i < dispatches.size(); ++i) {
+      if (!seen.insert(pipelines[i].get()).second) continue;
+      CompiledKernel kernel{dispatches[i], pipelines[i], pipelines[i]->statistics(), {}};
+      kernel.figures = figures_of(kernel.statistics);
+      kernels.push_back(std::move(kernel));
+    }
+  }
+  return kernels;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+std::string number(const std::optional<double>& value) {
+  if (!value) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f", *value);
+  return text;
+}
+
+std::string workgroup_text(const CompiledKernel& kernel) {
+  const auto size = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
+  std::string text = std::to_string(size[0]);
+  if (size[1] * size[2] > 1) text += "x" + std::to_string(size[1]);
+  if (size[2] > 1) text += "x" + std::to_string(size[2]);
+  return text;
+}
+
+uint32_t subgroup_size_of(const CompiledKernel& kernel) {
+  return kernel.statistics.empty() ? kernel.dispatch->subgroup_size : kernel.statistics.front().subgroup_size;
+}
+
+void print_table(const std::vector<CompiledKernel>& kernels) {
+  std::vector<std::array<std::string, 10>> rows = {{"shader", "workgroup", "subgroup", "registers", "spills",
+                                                    "scratch", "occupancy", "cycles", "instructions",
+                                                    "code"}};
+  for (const CompiledKernel& kernel : kernels) {
+    const CompilerFigures& f = kernel.figures;
+    std::string name =
+        std::string(kernel.dispatch->shader->shader) + "/" + std::string(kernel.dispatch->shader->variant);
+    if (!kernel.dispatch->note.empty()) name += " " + kernel.dispatch->note;
+    const uint32_t subgroup = subgroup_size_of(kernel);
+    rows.push_back({name, workgroup_text(kernel), subgroup == 0 ? "-" : std::to_string(subgroup),
+                    number(f.registers), number(f.spills), number(f.scratch_bytes), number(f.occupancy),
+                    number(f.cycles), number(f.instructions), number(f.code_bytes)});
+  }
+  std::array<size_t, 10> widths{};
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::printf("%-*s", static_cast<int>(widths[0]), row[0].c_str());
+    for (size_t i = 1; i < row.size(); ++i) std::printf("  %*s", static_cast<int>(widths[i]), row[i].c_str());
+    std::printf("\n");
+  }
+}
+
+void print_text(const Capabilities& device, const std::vector<PlannedModel>& models,
+                const std::vector<CompiledKernel>& kernels) {
+  std::printf("%s, %s %s\n\n", device.name.c_str(), device.driver_name.c_str(), device.driver_info.c_str());
+  for (const PlannedModel& model : models) {
+    std::printf("%s %s batch %llu: %zu dispatches, weights %.1f MiB, activations %.1f MiB\n",
+                model.arch.c_str(), std::string(name_of(model.dtype)).c_str(),
+                static_cast<unsigned long long>(model.batch), model.plan.steps.size(),
+                static_cast<double>(model.plan.constant_bytes()) / (1 << 20),
+                static_cast<double>(model.plan.arena_bytes()) / (1 << 20));
+    std::string line;
+    for (const auto& [op, names] : model.kernels()) {
+      for (const std::string& name : names) line += (line.empty() ? "" : ", ") + op + " " + name;
+    }
+    std::printf("  %s\n", line.c_str());
+  }
+  std::printf("\n");
+  print_table(kernels);
+  if (!device.pipeline_statistics) std::printf("(this driver gives no figures of its compiler)\n");
+}
+
+void print_line(const nlohmann::ordered_json& line) {
+  std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void print_json(const Capabilities& device, const std::vector<PlannedModel>& models,
+                const std::vector<CompiledKernel>& kernels, size_t spilling) {
+  for (const PlannedModel& model : models) {
+    nlohmann::ordered_json line;
+    line["model"] = model.arch;
+    line["dtype"] = name_of(model.dtype);
+    line["batch"] = model.batch;
+    line["dispatches"] = model.plan.steps.size();
+    line["weight_bytes"] = model.plan.constant_bytes();
+    line["activation_bytes"] = model.plan.arena_bytes();
+    line["cooperative_matrices"] = model.uses_cooperative_matrices();
+    line["kernels"] = model.kernels();
+    print_line(line);
+  }
+  for (const CompiledKernel& kernel : kernels) {
+    const CompilerFigures& f = kernel.figures;
+    nlohmann::ordered_json line;
+    line["shader"] = kernel.dispatch->shader->shader;
+    line["variant"] = kernel.dispatch->shader->variant;
+    line["note"] = kernel.dispatch->note;
+    line["constants"] = kernel.dispatch->constants;
+    line["workgroup"] = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
+    line["subgroup"] = subgroup_size_of(kernel);
+    const auto put = [&](const char* name, const std::optional<double>& value) {
+      line[name] = value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+    };
+    put("registers", f.registers);
+    put("spills", f.spills);
+    put("scratch_bytes", f.scratch_bytes);
+    put("occupancy", f.occupancy);
+    put("cycles", f.cycles);
+    put("instructions", f.instructions);
+    put("code_bytes", f.code_bytes);
+    line["spills_to_memory"] = f.spills_to_memory();
+    for (const ExecutableStatistics& executable : kernel.statistics) {
+      for (const auto& [name, value] : executable.values)
+        line["statistics"][executable.executable][name] = value;
+    }
+    print_line(line);
+  }
+  print_line({{"device", device.name},
+              {"driver", device.driver_name},
+              {"driver_info", device.driver_info},
+              {"supports_cooperative_matrices", device.supports(Need::coopmat)},
+              {"figures", device.pipeline_statistics},
+              {"pipelines", kernels.size()},
+              {"spilling", spilling}});
+}
+
+void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
+  const std::unique_ptr<Device> device = open_device(common);
+  const Capabilities& capabilities = device->capabilities();
+  const std::vector<PlannedModel> models = plan_models(options, common.dtype, capabilities);
+  PipelineStore store(*device, true);
+  const std::vector<CompiledKernel> kernels = compile(models, store);
+
+  std::vector<std::string> spilling;
+  for (const CompiledKernel& kernel : kernels) {
+    if (!kernel.figures.spills_to_memory()) continue;
+    spilling.push_back(std::string(kernel.dispatch->shader->shader) + "/" +
+                       std::string(kernel.dispatch->shader->variant));
+  }
+  if (options.json) {
+    print_json(capabilities, models, kernels, spilling.size());
+  } else {
+    print_text(capabilities, models, kernels);
+  }
+  if (spilling.empty()) return;
+  std::string names;
+  for (const std::string& name : std::set<std::string>(spilling.begin(), spilling.end())) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  throw Error(ErrorCode::failed, std::to_string(spilling.size()) + " of " + std::to_string(kernels.size()) +
+                                     " pipelines spill registers to memory on '" + capabilities.name +
+                                     "': " + names);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("doctor", "Say what the device makes of Vitrine's kernels");
+  auto options = std::make_shared<DoctorOptions>();
+  command
+      ->add_flag("--compile-only", options->compile_only,
+                 "Plan models, compile their pipelines and show the compiler's figures; run nothing")
+      ->required();
+  command->add_option("--arch", options->archs, "Architectures to plan")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--batch", options->batches, "Batch sizes to plan for")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "One JSON object a line: models, pipelines, the device");
+  command->callback([&common, options] { run_doctor(common, *options); });
+}
+
+}  // namespace vitrine::cli

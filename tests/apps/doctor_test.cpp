@@ -1,0 +1,57 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/command.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+test::CommandResult doctor(std::vector<std::string> arguments) {
+  const test::TemporaryFolder cache;
+  arguments.insert(arguments.begin(), {VITRINE_PROGRAM, "doctor"});
+  return test::run_command(arguments, {{"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_VALIDATE", "sync"}});
+}
+
+}  // namespace
+
+TEST_CASE("vitrine doctor --compile-only shows what a model's pipelines are") {
+  const Capabilities& device = test::test_device().device->capabilities();
+  const test::CommandResult text = doctor({"--compile-only", "--arch", "myvit_mnist", "--batch", "2"});
+  CHECK(text.status == 0);
+  CHECK(text.err.empty());
+  CHECK_THAT(text.out, ContainsSubstring(device.name) && ContainsSubstring("myvit_mnist f32 batch 2") &&
+                           ContainsSubstring("matmul ") && ContainsSubstring("registers"));
+
+  const test::CommandResult json =
+      doctor({"--compile-only", "--json", "--arch", "myvit_mnist", "--batch", "1,3", "--dtype", "f32"});
+  CHECK(json.status == 0);
+  std::istringstream lines(json.out);
+  size_t models = 0, pipelines = 0;
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    models += last.contains("model");
+    pipelines += last.contains("shader");
+  }
+  CHECK(models == 2);
+  CHECK(pipelines > 5);
+  CHECK(last["pipelines"] == pipelines);
+  CHECK(last["device"] == device.name);
+}
+
+TEST_CASE("vitrine doctor refuses what makes no sense") {
+  test::test_device();
+  CHECK(doctor({}).status == 2);
+  CHECK(doctor({"--compile-only", "--batch", "0"}).status == 2);
+  const test::CommandResult unknown = doctor({"--compile-only", "--arch", "resnet50"});
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.err, ContainsSubstring("resnet50"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,131 @@
+// The zoo: on make-believe GPUs of five vendors, with their true compilers, every plan fits the device,
+// every pipeline compiles, nothing spills to memory, and cooperative matrices are used exactly where the
+// device lists them. Nothing executes.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/command.h"
+#include "tests/support/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+constexpr int not_installed = 77;
+
+std::vector<nlohmann::json> lines_of(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+test::CommandResult vitrine_on(const std::string& device, const std::vector<std::string>& arguments) {
+  const test::TemporaryFolder cache;
+  std::vector<std::string> command = {VITRINE_ZOO_SCRIPT, device, VITRINE_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return test::run_command(
+      command, {{"VITRINE_VALIDATE", "sync"}, {"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_DEVICE", ""}});
+}
+
+struct Expected {
+  std::string device;
+  std::string name;  // part of what the driver calls it
+  bool half = true;  // 16-bit storage
+  bool cooperative_matrices = false;
+};
+
+void check_device(const Expected& expected) {
+  const test::CommandResult list = vitrine_on(expected.device, {"devices", "--json"});
+  if (list.status == not_installed) {
+    const char* required = std::getenv("VITRINE_REQUIRE_DEVICE");
+    if (required != nullptr && std::string(required) == "1")
+      FAIL("VITRINE_REQUIRE_DEVICE=1 and " << list.err);
+    SKIP(expected.device << ": " << list.err);
+  }
+  INFO(list.err);
+  REQUIRE(list.status == 0);
+  const std::vector<nlohmann::json> devices = lines_of(list.out);
+  REQUIRE(devices.size() == 1);
+  CHECK_THAT(devices[0]["name"].get<std::string>() + devices[0]["driver"].get<std::string>(),
+             ContainsSubstring(expected.name));
+  CHECK(devices[0]["chosen"] == true);
+
+  const test::CommandResult doctor = vitrine_on(expected.device, {"doctor", "--compile-only", "--json"});
+  INFO(doctor.err);
+  REQUIRE(doctor.status == 0);
+  CHECK_THAT(doctor.err, !ContainsSubstring("vulkan error") && !ContainsSubstring("vulkan warning"));
+
+  size_t models = 0, half_models = 0, pipelines = 0;
+  nlohmann::json summary;
+  for (const nlohmann::json& line : lines_of(doctor.out)) {
+    if (line.contains("model")) {
+      const bool half = line["dtype"] == "f16";
+      ++models;
+      half_models += half;
+      CAPTURE(line.dump());
+      CHECK(line["cooperative_matrices"] == (half && expected.cooperative_matrices));
+    } else if (line.contains("shader")) {
+      ++pipelines;
+      CAPTURE(line.dump());
+      // A driver whose words we don't know would never be seen to spill.
+      CHECK(line["spills"].is_number());
+      CHECK(line["registers"].is_number());
+      CHECK(line["spills_to_memory"] == false);
+    } else {
+      summary = line;
+    }
+  }
+  CHECK(models >= 8);
+  CHECK((half_models > 0) == expected.half);
+  CHECK(pipelines >= 20);
+  CHECK(summary["pipelines"] == pipelines);
+  CHECK(summary["figures"] == true);
+  CHECK(summary["supports_cooperative_matrices"] == expected.cooperative_matrices);
+}
+
+}  // namespace
+
+TEST_CASE("AMD Polaris 10") { check_device({.device = "polaris10", .name = "POLARIS10"}); }
+TEST_CASE("AMD Vega 10") { check_device({.device = "vega10", .name = "VEGA10"}); }
+TEST_CASE("AMD Vega 20") { check_device({.device = "vega20", .name = "VEGA20"}); }
+TEST_CASE("AMD Raven") { check_device({.device = "raven", .name = "RAVEN"}); }
+TEST_CASE("AMD Renoir") { check_device({.device = "renoir", .name = "RENOIR"}); }
+TEST_CASE("AMD Navi 10 (RDNA 1)") { check_device({.device = "navi10", .name = "NAVI10"}); }
+TEST_CASE("AMD Navi 21 (RDNA 2)") { check_device({.device = "navi21", .name = "NAVI21"}); }
+TEST_CASE("AMD Rembrandt (RDNA 2)") { check_device({.device = "rembrandt", .name = "REMBRANDT"}); }
+TEST_CASE("AMD Navi 31 (RDNA 3)") {
+  check_device({.device = "navi31", .name = "NAVI31", .cooperative_matrices = true});
+}
+TEST_CASE("AMD Navi 33 (RDNA 3)") {
+  check_device({.device = "navi33", .name = "NAVI33", .cooperative_matrices = true});
+}
+TEST_CASE("NVIDIA Volta") { check_device({.device = "volta", .name = "NVK"}); }
+TEST_CASE("NVIDIA Turing") {
+  check_device({.device = "turing", .name = "NVK", .cooperative_matrices = true});
+}
+TEST_CASE("NVIDIA Ampere GA102") {
+  check_device({.device = "ampere-172", .name = "NVK", .cooperative_matrices = true});
+}
+TEST_CASE("NVIDIA Ampere GA104") {
+  check_device({.device = "ampere-174", .name = "NVK", .cooperative_matrices = true});
+}
+TEST_CASE("Qualcomm Adreno 630") { check_device({.device = "adreno630", .name = "630", .half = false}); }
+TEST_CASE("Qualcomm Adreno 660") { check_device({.device = "adreno660", .name = "660"}); }
+TEST_CASE("Qualcomm Adreno 730") { check_device({.device = "adreno730", .name = "730"}); }
+TEST_CASE("Qualcomm Adreno 740") { check_device({.device = "adreno740", .name = "740"}); }
+TEST_CASE("Qualcomm Adreno 750") { check_device({.device = "adreno750", .name = "750"}); }
+TEST_CASE("Apple M1") { check_device({.device = "m1", .name = "Apple M1"}); }
+
+TEST_CASE("the script knows every device of these tests and no other") {
+  const test::CommandResult list = test::run_command({VITRINE_ZOO_SCRIPT, "--list"});
+  CHECK(list.status == 0);
+  CHECK(std::ranges::count(list.out, '\n') == 20);
+  CHECK(test::run_command({VITRINE_ZOO_SCRIPT, "voodoo", "/bin/true"}).status == 2);
+}
+
+}  // namespace vitrine
