@@ -41,7 +41,7 @@ std::string set_refusal(const char* assignment) {
 
 }  // namespace
 
-TEST_CASE("--set reads every field that fields_of writes") {
+TEST_CASE("the option --set reads every field that fields_of writes") {
   ViTConfig config = preset("myvit_mnist");
   config.qk_scale = 0.1;
   config.eps = 1e-12;
@@ -56,7 +56,7 @@ TEST_CASE("--set reads every field that fields_of writes") {
   CHECK(fields_of(config).size() == 39);
 }
 
-TEST_CASE("--set names the field, what was found and what was expected") {
+TEST_CASE("the option --set names the field, what was found and what was expected") {
   CHECK_THAT(set_refusal("heads"), ContainsSubstring("'heads'") && ContainsSubstring("KEY=VALUE"));
   CHECK_THAT(set_refusal("heads=-1"),
              ContainsSubstring("heads") && ContainsSubstring("'-1'") && ContainsSubstring("whole number"));
