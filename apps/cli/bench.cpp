@@ -81,15 +81,12 @@ void require_finite(std::span<const std::byte> output, const std::string& label)
                                      " outputs that are NaN or infinite, expected none");
 }
 
-// Step times by operator, the slowest first. Empty where the device has no timestamps.
-std::vector<OperatorTime> profile_operators(Executable& executable) {
-  const Plan& plan = executable.plan();
-  if (plan.device.timestamp_valid_bits == 0) return {};
-  std::vector<std::vector<double>> seconds(plan.steps.size());
-  for (int round = 0; round < 3; ++round) {
-    const Profile profile = executable.profile();
-    for (size_t i = 0; i < seconds.size(); ++i) seconds[i].push_back(profile.step_seconds[i]);
-  }
+// Times by operator, the slowest first, of the profile whose total is the median: medians of each step
+// would leave out what disturbs now this step and now that, and add up to less than a run takes.
+std::vector<OperatorTime> times_by_operator(const Plan& plan, std::vector<Profile> profiles) {
+  if (profiles.empty()) return {};
+  std::ranges::sort(profiles, {}, &Profile::total_seconds);
+  const Profile& profile = profiles[profiles.size() / 2];
   std::map<std::string, OperatorTime> by_name;
   uint32_t counted_node = ~0u;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -97,10 +94,11 @@ std::vector<OperatorTime> profile_operators(Executable& executable) {
     const Node& node = plan.graph->nodes()[step.node];
     OperatorTime& row = by_name[std::string(node.op->name)];
     row.name = node.op->name;
-    row.seconds += median_of(seconds[i]);
+    row.seconds += profile.step_seconds[i];
     ++row.dispatches;
-    if (row.kernels.find(step.kernel) == std::string::npos)
+    if (row.kernels.find(step.kernel) == std::string::npos) {
       row.kernels += (row.kernels.empty() ? "" : ", ") + step.kernel;
+    }
     if (counted_node != step.node) row.flops += node.op->flops(LowerContext(*plan.graph, node, plan.device));
     counted_node = step.node;
   }
@@ -120,20 +118,27 @@ Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype,
   require_finite(executable.output(0),
                  name + " at batch " + std::to_string(batch) + " in " + std::string(name_of(dtype)));
   m.checksum = checksum_of(executable.output(0));
-  // First the profile: it also cuts the submissions by what it measures.
-  m.operators = profile_operators(executable);
 
+  // Profiled runs take turns with timed ones, so that both see the same load of the machine. The first
+  // profile also cuts the submissions by what it measures.
   constexpr double enough_seconds = 3;
-  constexpr size_t least_runs = 3, most_runs = 200;
+  constexpr size_t least_runs = 5, most_runs = 200, profiled_runs = 5;
+  const bool timestamps = device.capabilities().timestamp_valid_bits != 0;
+  std::vector<Profile> profiles;
   std::vector<double> seconds;
-  for (double total = 0;
-       flags.runs ? seconds.size() < flags.runs
-                  : seconds.size() < least_runs || (total < enough_seconds && seconds.size() < most_runs);) {
+  double total = 0;
+  const auto enough = [&] {
+    if (flags.runs) return seconds.size() >= flags.runs;
+    return seconds.size() >= least_runs && (total >= enough_seconds || seconds.size() >= most_runs);
+  };
+  while (!enough()) {
+    if (timestamps && profiles.size() < profiled_runs) profiles.push_back(executable.profile());
     const auto start = Clock::now();
     executable.run();
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     total += seconds.back();
   }
+  m.operators = times_by_operator(executable.plan(), std::move(profiles));
   if (checksum_of(executable.output(0)) != m.checksum) {
     throw Error(ErrorCode::failed,
                 name + ": the last run's output differs from the first one's, expected the same bits");
@@ -233,7 +238,7 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   command->add_option("--dtype", flags->dtypes, "f32, f16 or auto; several with commas")
       ->delimiter(',')
       ->check(CLI::IsMember({"f32", "f16", "auto"}));
-  command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least three")
+  command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least five")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
