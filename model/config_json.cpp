@@ -132,18 +132,17 @@ void read_hugging_face(const Object& object, ViTConfig& c) {
   read_hf_classes(object, c);
 }
 
-void read_pool(const Object& object, ViTConfig& c, const std::string& pool) {
-  if (pool == "token") {
-    c.pool = Pool::token;
-  } else if (pool == "avg") {
-    c.pool = Pool::mean;
-  } else if (pool == "map") {
-    c.pool = Pool::attention;
-  } else {
-    object.fail("global_pool", Json(pool), "token, avg or map");
+void read_pool(const Object& object, ViTConfig& c) {
+  const std::optional<std::string> name = object.text("global_pool");
+  if (!name) return;
+  if (*name != "token" && *name != "avg" && *name != "map") {
+    object.fail("global_pool", Json(*name), "token, avg or map");
   }
+  const Pool pool = *name == "token" ? Pool::token : *name == "avg" ? Pool::mean : Pool::attention;
+  if (pool == c.pool) return;  // the architecture's own norms stay where they are
   // timm moves the LayerNorm behind the mean unless fc_norm says otherwise.
-  c.fc_norm = c.pool == Pool::mean;
+  c.pool = pool;
+  c.fc_norm = pool == Pool::mean;
   c.final_norm = !c.fc_norm;
 }
 
@@ -169,7 +168,7 @@ void read_timm_arguments(const Object& a, ViTConfig& c) {
   if (const auto only_patches = a.flag("no_embed_class")) {
     c.position_span = *only_patches ? PositionSpan::patches : PositionSpan::all;
   }
-  if (const auto pool = a.text("global_pool")) read_pool(a, c, *pool);
+  read_pool(a, c);
   if (const auto norm = a.flag("fc_norm")) {
     c.fc_norm = *norm;
     c.final_norm = !*norm;
@@ -204,10 +203,7 @@ void read_timm(const Object& object, ViTConfig& c) {
     assign(c.classes, pretrained.whole("num_classes"));
   }
   assign(c.classes, object.whole("num_classes"));
-  if (const auto pool = object.text("global_pool");
-      pool && (*pool == "map" || (*pool == "avg") != (c.pool == Pool::mean))) {
-    read_pool(object, c, *pool);
-  }
+  read_pool(object, c);
   if (const Json* arguments = object.find("model_args")) {
     read_timm_arguments(Object(*arguments, object.file() + " (model_args)"), c);
   }

@@ -312,6 +312,13 @@ TEST_CASE("timm's config.json names an architecture and what differs from it") {
   CHECK_FALSE(read.fc_norm);
   CHECK(read.layer_scale);
   CHECK(read.registers == 2);
+  json["global_pool"] = "max";
+  CHECK_THROWS_AS(read_config(json, tensors, naming, "config.json"), Error);
+  // Saying again how an architecture pools does not move its norm.
+  json = {{"architecture", "vit_base_patch16_gap_224"},
+          {"global_pool", "avg"},
+          {"model_args", {{"global_pool", "avg"}}}};
+  CHECK(read_config(json, tensors, naming, "config.json").final_norm);
   // An architecture that isn't listed is what its tensors say.
   json = {{"architecture", "vit_wonderful"}, {"num_classes", 1000}};
   check_same(read_config(json, tensors, naming, "config.json"), config);
