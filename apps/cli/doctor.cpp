@@ -9,6 +9,7 @@
 #include <set>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "model/presets.h"
 #include "model/vit_graph.h"
@@ -27,6 +28,7 @@ struct DoctorOptions {
   std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
                                     "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
+  ModelFlags flags;  // only its variants are looked at
 };
 
 struct PlannedModel {
@@ -78,15 +80,21 @@ void require_memory(const PlannedModel& model, const Capabilities& device) {
 std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::string& dtype,
                                       const Capabilities& device) {
   std::vector<DType> dtypes;
-  if (dtype != "f16") dtypes.push_back(DType::f32);
-  if (dtype == "f16" || (dtype == "auto" && device.supports(Need::storage16))) dtypes.push_back(DType::f16);
+  if (dtype != "auto") {
+    dtypes.push_back(dtype_for(dtype, device));
+  } else {
+    dtypes.push_back(DType::f32);
+    if (device.supports(Need::storage16)) dtypes.push_back(DType::f16);
+  }
+  const PlanOptions plan_options = cli::plan_options(options.flags);
   std::vector<PlannedModel> models;
   for (const std::string& arch : options.archs) {
     const ViTConfig config = preset(arch);
     for (const DType type : dtypes) {
       for (const uint64_t batch : options.batches) {
         models.push_back(
-            {arch, type, batch, make_plan(make_vit_graph(config, {.batch = batch, .dtype = type}), device)});
+            {arch, type, batch,
+             make_plan(make_vit_graph(config, {.batch = batch, .dtype = type}), device, plan_options)});
         require_memory(models.back(), device);
       }
     }
@@ -274,6 +282,8 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--variant", options->flags.variants,
+                      "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
   command->add_flag("--json", options->json, "One JSON object a line: models, pipelines, the device");
   command->callback([&common, options] { run_doctor(common, *options); });
 }
