@@ -64,7 +64,7 @@ export VITRINE_REQUIRE_DEVICE=1
 
 say "building"
 step configure 60 cmake -G Ninja -S . -B "$build_folder" -DCMAKE_BUILD_TYPE=Release -DVITRINE_BUILD_BENCH=ON \
-  && step build 300 ninja -C "$build_folder" || { cat "$out"/{configure,build}.log 2>/dev/null | tail -n 40; exit 1; }
+  && step build 900 ninja -C "$build_folder" || { cat "$out"/{configure,build}.log 2>/dev/null | tail -n 40; exit 1; }
 vitrine=$build_folder/vitrine
 step devices 30 "$vitrine" devices
 cat "$out/devices.log"
