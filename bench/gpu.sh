@@ -68,9 +68,10 @@ step configure 60 cmake -G Ninja -S . -B "$build_folder" -DCMAKE_BUILD_TYPE=Rele
 vitrine=$build_folder/vitrine
 step devices 30 "$vitrine" devices
 cat "$out/devices.log"
+step doctor 60 "$vitrine" doctor --compile-only
 
 say "testing"
-step tests 240 ctest --test-dir "$build_folder" --output-on-failure -j 4 --timeout 120 --output-junit "$out/tests.xml"
+step tests 300 ctest --test-dir "$build_folder" --output-on-failure -j 4 --timeout 120 --output-junit "$out/tests.xml"
 
 say "measuring"
 measure() {
@@ -81,12 +82,13 @@ measure() {
 }
 export -f measure
 export vitrine
-step bench 120 bash -c 'measure' && cp "$out/bench.log" "$out/bench.json"
+step bench 120 bash -c 'measure'
+grep '^{' "$out/bench.log" >"$out/bench.json"
 step compare 120 bench/compare.py --vitrine "$vitrine" --ggml "$(ls "$build_folder"/bench/ggml_vit 2>/dev/null)" \
   --batch 1,8 --dtype f32,f16 --no-pytorch --out "$out"
 
 echo
-[ -f "$out/bench.json" ] && bench/table.py "$out/bench.json"
+[ -s "$out/bench.json" ] && bench/table.py "$out/bench.json"
 [ -f "$out/compare.md" ] && cat "$out/compare.md"
 [ -f "$out/tests.log" ] && sed -n '/tests passed/,$p' "$out/tests.log"
 echo
