@@ -174,6 +174,15 @@ uint64_t ViTConfig::mlp_width() const {
   return (8 * dim / 3 + 7) / 8 * 8;
 }
 
+ViTConfig ViTConfig::resolved() const {
+  ViTConfig config = *this;
+  config.key_width = head_key_width();
+  config.value_width = head_value_width();
+  config.qk_scale = attention_scale();
+  config.mlp_hidden = mlp_width();
+  return config;
+}
+
 void set_field(ViTConfig& config, std::string_view assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {

@@ -89,6 +89,9 @@ struct ViTConfig {
   uint64_t mlp_width() const;  // columns between the two layers of the MLP, after gating
   uint64_t feature_width() const { return representation_size ? representation_size : dim; }
 
+  // The same model with every width and scale that follows from others written out.
+  ViTConfig resolved() const;
+
   // Throws an Error that names `origin` (a file or option) and the first field that makes no sense.
   void validate(const std::string& origin, ErrorCode code = ErrorCode::bad_file) const;
 
