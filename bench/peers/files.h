@@ -66,7 +66,8 @@ inline Tensor read_npy(const std::string& path) {
     tensor.shape.push_back(std::stoll(text.substr(at), &digits));
     at += digits - 1;
   }
-  const int64_t count = std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count =
+      std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
   if (file.size() != 10 + header + static_cast<size_t>(count) * 4) {
     throw std::runtime_error(path + ": is longer or shorter than its shape says");
   }

@@ -22,7 +22,8 @@
 namespace {
 
 struct Options {
-  std::string backend = "vulkan", device, model, input, output, arch = "vit", dtype = "f32", attention = "flash";
+  std::string backend = "vulkan", device, model, input, output, arch = "vit", dtype = "f32",
+              attention = "flash";
   int heads = 0, warmup = 1, iterations = 5, threads = 2;
   float eps = 1e-6F;
 };
@@ -32,7 +33,10 @@ struct Options {
 class Vit {
  public:
   Vit(ggml_backend_t backend, const Options& options, const peer::Tensor& image)
-      : backend_(backend), options_(options), checkpoint_(peer::read_safetensors(options.model)), image_(image) {
+      : backend_(backend),
+        options_(options),
+        checkpoint_(peer::read_safetensors(options.model)),
+        image_(image) {
     batch_ = image.shape.at(0);
     const auto& patch = checkpoint_.at("patch_embed.proj.weight").shape;
     width_ = patch.at(0);
@@ -49,8 +53,8 @@ class Vit {
     for (const auto& [name, tensor] : checkpoint_) upload(name, tensor);
 
     constexpr size_t max_nodes = 4096;
-    graph_context_.reset(
-        ggml_init({ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true}));
+    graph_context_.reset(ggml_init(
+        {ggml_tensor_overhead() * max_nodes + ggml_graph_overhead_custom(max_nodes, false), nullptr, true}));
     graph_ = ggml_new_graph_custom(graph_context_.get(), max_nodes, false);
     logits_ = forward();
     ggml_set_output(logits_);
@@ -73,7 +77,8 @@ class Vit {
     if (ggml_backend_graph_compute(backend_, graph_) != GGML_STATUS_SUCCESS) {
       throw std::runtime_error("ggml could not compute the graph");
     }
-    peer::Tensor out{{batch_, logits_->ne[0]}, std::vector<float>(static_cast<size_t>(ggml_nelements(logits_)))};
+    peer::Tensor out{{batch_, logits_->ne[0]},
+                     std::vector<float>(static_cast<size_t>(ggml_nelements(logits_)))};
     ggml_backend_tensor_get(logits_, out.values.data(), 0, out.values.size() * 4);
     return out;
   }
@@ -89,7 +94,8 @@ class Vit {
 
   void declare(const std::string& name, const peer::Tensor& tensor) {
     std::vector<int64_t> ne(tensor.shape.rbegin(), tensor.shape.rend());
-    ggml_tensor* made = ggml_new_tensor(weights_context_.get(), type_of(name, tensor), static_cast<int>(ne.size()), ne.data());
+    ggml_tensor* made = ggml_new_tensor(weights_context_.get(), type_of(name, tensor),
+                                        static_cast<int>(ne.size()), ne.data());
     ggml_set_name(made, name.c_str());
     weights_[name] = made;
   }
@@ -118,7 +124,8 @@ class Vit {
 
   ggml_tensor* norm(ggml_tensor* x, const std::string& name) {
     ggml_context* c = graph_context_.get();
-    return ggml_add(c, ggml_mul(c, ggml_norm(c, x, options_.eps), weight(name + ".weight")), weight(name + ".bias"));
+    return ggml_add(c, ggml_mul(c, ggml_norm(c, x, options_.eps), weight(name + ".weight")),
+                    weight(name + ".bias"));
   }
 
   ggml_tensor* attention(ggml_tensor* qkv, int64_t tokens) {
@@ -133,7 +140,8 @@ class Vit {
     const float scale = 1.0F / std::sqrt(static_cast<float>(head));
     if (options_.attention == "flash") {
       ggml_tensor* v = ggml_permute(c, part(2), 0, 2, 1, 3);
-      return ggml_reshape_2d(c, ggml_flash_attn_ext(c, q, k, v, nullptr, scale, 0, 0), width_, tokens * batch_);
+      return ggml_reshape_2d(c, ggml_flash_attn_ext(c, q, k, v, nullptr, scale, 0, 0), width_,
+                             tokens * batch_);
     }
     ggml_tensor* v = ggml_cont(c, ggml_permute(c, part(2), 1, 2, 0, 3));
     ggml_tensor* weights = ggml_soft_max_ext(c, ggml_mul_mat(c, k, q), nullptr, scale, 0);
@@ -148,8 +156,9 @@ class Vit {
     ggml_tensor* columns = ggml_im2col(c, kernel, input_, stride, stride, 0, 0, 1, 1, true, kernel->type);
     const int64_t patches = columns->ne[1] * columns->ne[2], tokens = patches + 1;
     ggml_tensor* flat = ggml_reshape_2d(c, columns, columns->ne[0], patches * batch_);
-    ggml_tensor* embedded = ggml_add(c, ggml_mul_mat(c, ggml_reshape_2d(c, kernel, columns->ne[0], width_), flat),
-                                     weight("patch_embed.proj.bias"));
+    ggml_tensor* embedded =
+        ggml_add(c, ggml_mul_mat(c, ggml_reshape_2d(c, kernel, columns->ne[0], width_), flat),
+                 weight("patch_embed.proj.bias"));
     ggml_tensor* class_token = ggml_repeat_4d(c, weight("cls_token"), width_, 1, batch_, 1);
     ggml_tensor* x = ggml_concat(c, class_token, ggml_reshape_3d(c, embedded, width_, patches, batch_), 1);
     x = ggml_reshape_2d(c, ggml_add(c, x, weight("pos_embed")), width_, tokens * batch_);
@@ -160,7 +169,8 @@ class Vit {
       ggml_tensor* hidden = ggml_gelu_erf(c, linear(norm(x, block + "norm2"), block + "mlp.fc1"));
       x = ggml_add(c, x, linear(hidden, block + "mlp.fc2"));
     }
-    ggml_tensor* pooled = ggml_cont(c, ggml_view_2d(c, x, width_, batch_, x->nb[1] * static_cast<size_t>(tokens), 0));
+    ggml_tensor* pooled =
+        ggml_cont(c, ggml_view_2d(c, x, width_, batch_, x->nb[1] * static_cast<size_t>(tokens), 0));
     return linear(norm(pooled, "norm"), "head");
   }
 
@@ -189,7 +199,8 @@ ggml_backend_ptr open_backend(const Options& options) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (name != options.backend) continue;
     ggml_backend_ptr backend(ggml_backend_dev_init(device, nullptr));
-    if (!backend) throw std::runtime_error("ggml can't open its device " + std::string(ggml_backend_dev_name(device)));
+    if (!backend)
+      throw std::runtime_error("ggml can't open its device " + std::string(ggml_backend_dev_name(device)));
     auto* set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
         ggml_backend_reg_get_proc_address(family, "ggml_backend_set_n_threads"));
     if (set_threads) set_threads(backend.get(), options.threads);
@@ -208,7 +219,8 @@ uint64_t fnv1a(const std::vector<float>& values) {
 
 void run(const Options& options) {
   const peer::Tensor image = peer::read_npy(options.input);
-  if (image.shape.size() != 4) throw std::runtime_error(options.input + ": is not [batch, channels, height, width]");
+  if (image.shape.size() != 4)
+    throw std::runtime_error(options.input + ": is not [batch, channels, height, width]");
   const ggml_backend_ptr backend = open_backend(options);
   Vit vit(backend.get(), options, image);
 
@@ -224,11 +236,12 @@ void run(const Options& options) {
   std::sort(ms.begin(), ms.end());
   char checksum[17];
   std::snprintf(checksum, sizeof checksum, "%016llx", static_cast<unsigned long long>(fnv1a(logits.values)));
-  nlohmann::ordered_json line{{"peer", "ggml-" + options.backend},
-                              {"arch", options.arch},
-                              {"batch", vit.batch()},
-                              {"dtype", options.dtype},
-                              {"device", ggml_backend_dev_description(ggml_backend_get_device(backend.get()))}};
+  nlohmann::ordered_json line{
+      {"peer", "ggml-" + options.backend},
+      {"arch", options.arch},
+      {"batch", vit.batch()},
+      {"dtype", options.dtype},
+      {"device", ggml_backend_dev_description(ggml_backend_get_device(backend.get()))}};
   if (!ms.empty()) {
     const size_t middle = ms.size() / 2;
     line["median_ms"] = ms.size() % 2 ? ms[middle] : (ms[middle - 1] + ms[middle]) / 2;
