@@ -71,7 +71,8 @@ std::optional<uint64_t> block_of(const std::string& name) {
 void print_model(const Model& model, const InspectFlags& flags, const Graph& graph) {
   const ViTConfig& c = model.config;
   std::printf("%s (%s)\n\nconfiguration\n", shown(model.name).c_str(), model.family.c_str());
-  for (const auto& [key, value] : fields_of(c.resolved())) std::printf("  %-20s %s\n", key.c_str(), value.c_str());
+  for (const auto& [key, value] : fields_of(c.resolved()))
+    std::printf("  %-20s %s\n", key.c_str(), value.c_str());
   const uint64_t count = parameter_count(c);
   std::printf("\nparameters %s (%s in f32, %s in f16)\n", grouped(count).c_str(), mib(4 * count).c_str(),
               mib(2 * count).c_str());

@@ -6,8 +6,7 @@ namespace vitrine {
 
 bool BarrierPlanner::hazard(const RangeUse& use) const {
   return std::any_of(pending_.begin(), pending_.end(), [&](const RangeUse& earlier) {
-    const bool overlap =
-        earlier.space == use.space && earlier.begin < use.end && use.begin < earlier.end;
+    const bool overlap = earlier.space == use.space && earlier.begin < use.end && use.begin < earlier.end;
     // Two reads never hurt; read after write, write after read and write after write do.
     return overlap && (earlier.writes || use.writes);
   });

@@ -7,7 +7,6 @@
 
 #include "runtime/vk/result.h"
 
-
 namespace vitrine {
 
 DescriptorSets::DescriptorSets(Device& device, std::span<const Dispatch* const> dispatches, uint32_t copies)
@@ -24,7 +23,8 @@ DescriptorSets::DescriptorSets(Device& device, std::span<const Dispatch* const> 
   info.maxSets = sets;
   info.poolSizeCount = 1;
   info.pPoolSizes = &size;
-  check(device_.vk().vkCreateDescriptorPool(device_.handle(), &info, nullptr, &pool_), "vkCreateDescriptorPool");
+  check(device_.vk().vkCreateDescriptorPool(device_.handle(), &info, nullptr, &pool_),
+        "vkCreateDescriptorPool");
 }
 
 DescriptorSets::~DescriptorSets() {
@@ -99,7 +99,8 @@ VkCommandBuffer CommandPool::begin(VkCommandBufferUsageFlags flags) {
   allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   allocate.commandBufferCount = 1;
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  check(device_.vk().vkAllocateCommandBuffers(device_.handle(), &allocate, &commands), "vkAllocateCommandBuffers");
+  check(device_.vk().vkAllocateCommandBuffers(device_.handle(), &allocate, &commands),
+        "vkAllocateCommandBuffers");
   buffers_.push_back(commands);
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = flags;
@@ -131,8 +132,8 @@ void record_barrier(Device& device, VkCommandBuffer commands, VkPipelineStageFla
 }
 
 void record_compute_barrier(Device& device, VkCommandBuffer commands) {
-  record_barrier(device, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
-                 VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+  record_barrier(device, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
                  VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT);
 }
 

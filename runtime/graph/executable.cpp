@@ -29,7 +29,8 @@ Executable::Executable(WeightStore& weights, Plan plan)
   weights_.load(plan_);
 
   for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {
-    slabs_.push_back(std::make_unique<Buffer>(device_, BufferKind::device, plan_.slab_bytes[i] + plan_.tail_bytes,
+    slabs_.push_back(std::make_unique<Buffer>(device_, BufferKind::device,
+                                              plan_.slab_bytes[i] + plan_.tail_bytes,
                                               "activations " + std::to_string(i)));
   }
   nothing_ = std::make_unique<Buffer>(device_, BufferKind::device, least_bytes, "nothing");
@@ -62,16 +63,18 @@ void Executable::make_io(Set& set) {
     const uint64_t bytes = std::max(least_bytes, round_up(value.bytes(), 4)) + plan_.tail_bytes +
                            round_up(plan_.options.guard_bytes, 4);
     IoBuffer io;
-    io.device = std::make_unique<Buffer>(device_, direct ? BufferKind::direct : BufferKind::device, bytes, value.name);
+    io.device = std::make_unique<Buffer>(device_, direct ? BufferKind::direct : BufferKind::device, bytes,
+                                         value.name);
     if (!direct) io.staging = std::make_unique<Buffer>(device_, staging, bytes, value.name + " staging");
     return io;
   };
   // Memory that is fast for both sides is written directly; it is read directly only where the host
   // caches it, as reading write-combined memory is slower than a copy.
-  const bool cached = std::any_of(caps.memory_types.begin(), caps.memory_types.end(), [](const MemoryType& type) {
-    return type.device_local && type.host_visible && type.host_cached;
-  });
-  for (const ValueId id : plan_.inputs) set.inputs.push_back(make(id, BufferKind::upload, caps.unified_memory()));
+  const bool cached = std::any_of(
+      caps.memory_types.begin(), caps.memory_types.end(),
+      [](const MemoryType& type) { return type.device_local && type.host_visible && type.host_cached; });
+  for (const ValueId id : plan_.inputs)
+    set.inputs.push_back(make(id, BufferKind::upload, caps.unified_memory()));
   for (const ValueId id : plan_.outputs) {
     set.outputs.push_back(make(id, BufferKind::readback, caps.unified_memory() && cached));
   }
@@ -80,11 +83,16 @@ void Executable::make_io(Set& set) {
 BufferSlice Executable::slice_of(const MemoryRange& range, const Set& set) const {
   using Space = MemoryRange::Space;
   switch (range.space) {
-    case Space::nothing: break;
-    case Space::arena: return {slabs_[range.index].get(), range.offset, range.bytes};
-    case Space::constant: return weights_.find(*plan_.graph, plan_.constants[range.index]);
-    case Space::input: return {set.inputs[range.index].device.get(), range.offset, range.bytes};
-    case Space::output: return {set.outputs[range.index].device.get(), range.offset, range.bytes};
+    case Space::nothing:
+      break;
+    case Space::arena:
+      return {slabs_[range.index].get(), range.offset, range.bytes};
+    case Space::constant:
+      return weights_.find(*plan_.graph, plan_.constants[range.index]);
+    case Space::input:
+      return {set.inputs[range.index].device.get(), range.offset, range.bytes};
+    case Space::output:
+      return {set.outputs[range.index].device.get(), range.offset, range.bytes};
   }
   return {nothing_.get(), 0, least_bytes};
 }
@@ -121,8 +129,9 @@ void Executable::record_begin(const Set& set, VkCommandBuffer commands) {
 void Executable::record_end(const Set& set, VkCommandBuffer commands) {
   const bool staged = !set.outputs.empty() && set.outputs.front().staging;
   if (staged) {
-    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
-                   VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_READ_BIT);
+    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, VK_PIPELINE_STAGE_2_TRANSFER_BIT,
+                   VK_ACCESS_2_TRANSFER_READ_BIT);
     for (size_t i = 0; i < set.outputs.size(); ++i) {
       const IoBuffer& io = set.outputs[i];
       const VkBufferCopy region{0, 0, plan_.graph->value(plan_.outputs[i]).bytes()};

@@ -39,7 +39,8 @@ class Timestamps {
     std::vector<double> seconds;
     for (size_t i = 1; i < ticks.size(); ++i) {
       // Masked subtraction is right across the counter's wrap.
-      seconds.push_back(static_cast<double>((ticks[i] - ticks[i - 1]) & mask) * caps.timestamp_period_ns * 1e-9);
+      seconds.push_back(static_cast<double>((ticks[i] - ticks[i - 1]) & mask) * caps.timestamp_period_ns *
+                        1e-9);
     }
     return seconds;
   }
@@ -54,8 +55,9 @@ class Timestamps {
 
 Profile Executable::profile() {
   if (device_.capabilities().timestamp_valid_bits == 0) {
-    throw Error(ErrorCode::failed, "'" + device_.capabilities().name +
-                                       "' has no timestamps on its compute queue, so nothing can be profiled");
+    throw Error(ErrorCode::failed,
+                "'" + device_.capabilities().name +
+                    "' has no timestamps on its compute queue, so nothing can be profiled");
   }
   for (Set& set : sets_) wait_for(set.finished_value);
   Set& set = sets_.front();

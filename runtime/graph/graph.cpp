@@ -10,10 +10,14 @@ namespace vitrine {
 
 std::string_view name_of(Role role) {
   switch (role) {
-    case Role::input: return "input";
-    case Role::constant: return "constant";
-    case Role::intermediate: return "intermediate";
-    case Role::output: return "output";
+    case Role::input:
+      return "input";
+    case Role::constant:
+      return "constant";
+    case Role::intermediate:
+      return "intermediate";
+    case Role::output:
+      return "output";
   }
   return "?";
 }

@@ -35,8 +35,8 @@ Gap best_gap(const std::vector<Placed>& slab, uint64_t slab_bytes, const Lifetim
   const auto consider = [&](uint64_t begin, uint64_t end, bool last) {
     if (!last && end - begin < bytes) return;
     const uint64_t growth = begin + bytes > slab_bytes ? begin + bytes - slab_bytes : 0;
-    const uint64_t slack = last ? (slab_bytes > begin + bytes ? slab_bytes - begin - bytes : 0)
-                                : end - begin - bytes;
+    const uint64_t slack =
+        last ? (slab_bytes > begin + bytes ? slab_bytes - begin - bytes : 0) : end - begin - bytes;
     if (growth < best.growth || (growth == best.growth && slack < best.slack)) best = {begin, growth, slack};
   };
   for (const Placed& neighbour : neighbours) {
@@ -88,7 +88,8 @@ MemoryLayout plan_memory(std::span<const Lifetime> lifetimes, const MemoryRules&
     for (size_t slab = 0; slab < slabs.size(); ++slab) {
       const Gap found = best_gap(slabs[slab], layout.slab_bytes[slab], tensor, bytes, rules.reuse);
       const bool fits = layout.slab_bytes[slab] + found.growth <= rules.max_slab_bytes;
-      const bool better = found.growth < gap.growth || (found.growth == gap.growth && found.slack < gap.slack);
+      const bool better =
+          found.growth < gap.growth || (found.growth == gap.growth && found.slack < gap.slack);
       if (fits && better) {
         gap = found;
         chosen = slab;

@@ -28,9 +28,9 @@ struct MemoryLayout {
 };
 
 struct MemoryRules {
-  uint64_t alignment = 256;               // of every offset
-  uint64_t max_slab_bytes = 1ull << 30;   // a lifetime larger than this gets a slab of its own
-  bool reuse = true;                      // false: nothing shares memory (for debugging)
+  uint64_t alignment = 256;              // of every offset
+  uint64_t max_slab_bytes = 1ull << 30;  // a lifetime larger than this gets a slab of its own
+  bool reuse = true;                     // false: nothing shares memory (for debugging)
 };
 
 MemoryLayout plan_memory(std::span<const Lifetime> lifetimes, const MemoryRules& rules);

@@ -77,10 +77,10 @@ struct Dispatch {
 
 // A constant input in a kernel's own layout, made once at load by a shader.
 struct Pack {
-  uint32_t input = 0;     // which input of the node; must be a constant
-  std::string layout;     // names the layout with all its numbers; equal names share one copy
-  uint64_t bytes = 0;     // of the packed copy
-  Dispatch dispatch;      // operands: Operand::input(input) is the source, Operand::packed(own index)
+  uint32_t input = 0;  // which input of the node; must be a constant
+  std::string layout;  // names the layout with all its numbers; equal names share one copy
+  uint64_t bytes = 0;  // of the packed copy
+  Dispatch dispatch;   // operands: Operand::input(input) is the source, Operand::packed(own index)
 };
 
 struct Lowered {

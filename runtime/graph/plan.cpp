@@ -107,10 +107,11 @@ class Planner {
       step.access = access_of(*dispatch.shader);
       step.seconds = estimate_seconds(cost, lowered.dispatches.size());
       if (step.access.size() != dispatch.operands.size()) {
-        throw Error(ErrorCode::failed,
-                    std::string(node.op->name) + " '" + node.name + "': the shader " +
-                        std::string(dispatch.shader->shader) + " takes " + std::to_string(step.access.size()) +
-                        " buffers and its kernel gives " + std::to_string(dispatch.operands.size()));
+        throw Error(ErrorCode::failed, std::string(node.op->name) + " '" + node.name + "': the shader " +
+                                           std::string(dispatch.shader->shader) + " takes " +
+                                           std::to_string(step.access.size()) +
+                                           " buffers and its kernel gives " +
+                                           std::to_string(dispatch.operands.size()));
       }
       const auto index = static_cast<uint32_t>(plan_.steps.size());
       for (const Operand& operand : dispatch.operands) {
@@ -127,14 +128,18 @@ class Planner {
                     std::span<const uint32_t> pack_constants, uint32_t step) {
     using Space = MemoryRange::Space;
     switch (operand.kind) {
-      case Operand::Kind::nothing: return {};
+      case Operand::Kind::nothing:
+        return {};
       case Operand::Kind::packed: {
         const uint32_t index = pack_constants[operand.index];
         return {Space::constant, index, 0, plan_.constants[index].bytes};
       }
-      case Operand::Kind::scratch: return touch_resident(first_scratch + operand.index, step);
-      case Operand::Kind::input: return touch_value(node.inputs.at(operand.index), step);
-      case Operand::Kind::output: return touch_value(node.outputs.at(operand.index), step);
+      case Operand::Kind::scratch:
+        return touch_resident(first_scratch + operand.index, step);
+      case Operand::Kind::input:
+        return touch_value(node.inputs.at(operand.index), step);
+      case Operand::Kind::output:
+        return touch_value(node.outputs.at(operand.index), step);
     }
     return {};
   }
@@ -146,13 +151,16 @@ class Planner {
       return static_cast<uint32_t>(std::find(list.begin(), list.end(), id) - list.begin());
     };
     switch (value.role) {
-      case Role::input: return {Space::input, position(plan_.inputs), 0, value.bytes()};
-      case Role::output: return {Space::output, position(plan_.outputs), 0, value.bytes()};
+      case Role::input:
+        return {Space::input, position(plan_.inputs), 0, value.bytes()};
+      case Role::output:
+        return {Space::output, position(plan_.outputs), 0, value.bytes()};
       case Role::constant: {
         const uint32_t index = constant_index({id, "", value.bytes(), std::nullopt});
         return {Space::constant, index, 0, value.bytes()};
       }
-      case Role::intermediate: break;
+      case Role::intermediate:
+        break;
     }
     const auto [at, is_new] = resident_of_.try_emplace(id, static_cast<uint32_t>(residents_.size()));
     if (is_new) residents_.push_back({value.name, value.bytes(), ~0u, 0, at->second});
@@ -192,7 +200,8 @@ class Planner {
     const double flop_rate = cpu ? 40e9 : discrete ? 2e12 : 200e9;
     const double byte_rate = cpu ? 5e9 : discrete ? 100e9 : 20e9;
     const double launch = cpu ? 50e-6 : 10e-6;
-    return launch + std::max(cost.flops / flop_rate, cost.bytes / byte_rate) / static_cast<double>(dispatches);
+    return launch +
+           std::max(cost.flops / flop_rate, cost.bytes / byte_rate) / static_cast<double>(dispatches);
   }
 
   void place() {
@@ -218,7 +227,8 @@ class Planner {
     std::vector<Lifetime> lifetimes;
     for (const Resident& resident : residents_) {
       if (resident.first == ~0u) continue;
-      const auto [at, is_new] = lifetime_of.try_emplace(resident.group, static_cast<uint32_t>(lifetimes.size()));
+      const auto [at, is_new] =
+          lifetime_of.try_emplace(resident.group, static_cast<uint32_t>(lifetimes.size()));
       if (is_new) {
         lifetimes.push_back({resident.bytes + 2 * guard, resident.first, resident.last});
       } else {
@@ -283,10 +293,11 @@ class Planner {
       std::vector<RangeUse> uses;
       for (size_t i = 0; i < step.ranges.size(); ++i) {
         const MemoryRange& range = step.ranges[i];
-        if (range.space == MemoryRange::Space::nothing || range.space == MemoryRange::Space::constant) continue;
+        if (range.space == MemoryRange::Space::nothing || range.space == MemoryRange::Space::constant)
+          continue;
         const uint64_t space = static_cast<uint64_t>(range.space) << 32 | range.index;
-        uses.push_back({space, range.offset, range.offset + range.bytes, step.access[i] != 'w',
-                        step.access[i] != 'r'});
+        uses.push_back(
+            {space, range.offset, range.offset + range.bytes, step.access[i] != 'w', step.access[i] != 'r'});
       }
       step.barrier_before = barriers.step(uses);
     }
@@ -357,8 +368,9 @@ std::map<std::string, std::string, std::less<>> parse_variants(std::string_view 
       } else {
         for (const OpDef* each : all_ops()) names += (names.empty() ? "" : ", ") + std::string(each->name);
       }
-      throw Error(ErrorCode::usage, "variant '" + std::string(item) + "' is not of the form OPERATOR=KERNEL with " +
-                                        (op ? "a kernel of that operator (" : "a known operator (") + names + ")");
+      throw Error(ErrorCode::usage,
+                  "variant '" + std::string(item) + "' is not of the form OPERATOR=KERNEL with " +
+                      (op ? "a kernel of that operator (" : "a known operator (") + names + ")");
     }
     variants[std::string(op->name)] = std::string(kernel);
   }

@@ -29,13 +29,13 @@ struct MemoryRange {
 // One dispatch in its place.
 struct Step {
   uint32_t node = 0;
-  std::string kernel;                // the operator's kernel that it belongs to
+  std::string kernel;  // the operator's kernel that it belongs to
   Dispatch dispatch;
-  std::vector<MemoryRange> ranges;   // one an operand
-  std::string access;                // one letter an operand: 'r', 'w', 'x' (both)
+  std::vector<MemoryRange> ranges;  // one an operand
+  std::string access;               // one letter an operand: 'r', 'w', 'x' (both)
   bool barrier_before = false;
-  uint32_t slice = 0;                // steps of one slice are submitted together
-  double seconds = 0;                // estimated, or measured on the device
+  uint32_t slice = 0;  // steps of one slice are submitted together
+  double seconds = 0;  // estimated, or measured on the device
 };
 
 // A constant as some kernel wants it: as it is (layout empty), or packed by a dispatch once at load.
@@ -51,9 +51,9 @@ struct PlannedConstant {
 
 struct PlanOptions {
   std::map<std::string, std::string, std::less<>> variants;  // operator -> the kernel it must use
-  double slice_seconds = 0.1;    // no submission is meant to run longer
+  double slice_seconds = 0.1;                                // no submission is meant to run longer
   bool reuse_memory = true;
-  uint64_t guard_bytes = 0;      // unused bytes around every tensor of the arena, for tests
+  uint64_t guard_bytes = 0;  // unused bytes around every tensor of the arena, for tests
 };
 
 struct Plan {
@@ -87,7 +87,8 @@ struct Plan {
   std::string memory_to_string() const;
 };
 
-Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options = {});
+Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
+               const PlanOptions& options = {});
 
 // Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
 uint32_t assign_slices(std::vector<Step>& steps, double budget);

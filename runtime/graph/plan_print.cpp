@@ -26,7 +26,8 @@ std::string describe(const MemoryRange& range) {
 }
 
 std::string describe(const Dispatch& dispatch) {
-  std::string text = std::string(dispatch.shader->shader) + "." + std::string(dispatch.shader->variant) + " <";
+  std::string text =
+      std::string(dispatch.shader->shader) + "." + std::string(dispatch.shader->variant) + " <";
   for (size_t i = 0; i < dispatch.constants.size(); ++i) {
     text += (i ? "," : "") + std::to_string(dispatch.constants[i]);
   }
@@ -53,10 +54,11 @@ std::string Plan::to_string() const {
     const Step& step = steps[i];
     if (step.node != node) {
       node = step.node;
-      text += std::string(graph->nodes()[node].op->name) + " " + graph->nodes()[node].name + ": " + choices[node] + "\n";
+      text += std::string(graph->nodes()[node].op->name) + " " + graph->nodes()[node].name + ": " +
+              choices[node] + "\n";
     }
-    text += (step.barrier_before ? " | " : "   ") + std::to_string(i) + " slice " + std::to_string(step.slice) +
-            " " + describe(step.dispatch) + " :";
+    text += (step.barrier_before ? " | " : "   ") + std::to_string(i) + " slice " +
+            std::to_string(step.slice) + " " + describe(step.dispatch) + " :";
     for (size_t k = 0; k < step.ranges.size(); ++k) {
       text += std::string(" ") + step.access[k] + " " + describe(step.ranges[k]);
     }
@@ -71,14 +73,16 @@ std::string Plan::memory_to_string() const {
     std::snprintf(text, sizeof text, "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
     return std::string(text);
   };
-  const auto barriers = std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.barrier_before; });
+  const auto barriers =
+      std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.barrier_before; });
   char ratio[16];
-  std::snprintf(ratio, sizeof ratio, "%.3f",
-                largest_live_set ? static_cast<double>(arena_bytes()) / static_cast<double>(largest_live_set) : 1.0);
+  std::snprintf(
+      ratio, sizeof ratio, "%.3f",
+      largest_live_set ? static_cast<double>(arena_bytes()) / static_cast<double>(largest_live_set) : 1.0);
   return std::to_string(steps.size()) + " dispatches, " + std::to_string(barriers) + " barriers, " +
          std::to_string(slice_count) + " submissions\n" + "activations " + mib(arena_bytes()) + " in " +
-         std::to_string(slab_bytes.size()) + " slabs, largest live set " + mib(largest_live_set) + ", ratio " + ratio +
-         "\n" + "constants " + mib(constant_bytes()) + "\n";
+         std::to_string(slab_bytes.size()) + " slabs, largest live set " + mib(largest_live_set) +
+         ", ratio " + ratio + "\n" + "constants " + mib(constant_bytes()) + "\n";
 }
 
 }  // namespace vitrine

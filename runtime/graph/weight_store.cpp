@@ -46,8 +46,8 @@ void WeightStore::load(const Plan& plan) {
     sizes.back() += bytes;
   }
   for (const uint64_t bytes : sizes) {
-    slabs_.push_back(std::make_unique<Buffer>(pipelines_.device(), BufferKind::device, bytes + plan.tail_bytes,
-                                              "constants"));
+    slabs_.push_back(std::make_unique<Buffer>(pipelines_.device(), BufferKind::device,
+                                              bytes + plan.tail_bytes, "constants"));
   }
   for (const Missing& one : missing) {
     const BufferSlice target{slabs_[one.slab].get(), one.offset, one.constant->bytes};
@@ -63,12 +63,13 @@ void WeightStore::load_one(const Value& value, const PlannedConstant& constant, 
   for (const ConstantPart& part : parts) elements += part.bytes.size() / size_of(part.dtype);
   if (elements != value.shape.elements()) {
     throw Error(ErrorCode::bad_file, "the tensor '" + value.name + "' holds " + std::to_string(elements) +
-                                         " values, expected " + std::to_string(value.shape.elements()) + " for " +
-                                         value.shape.to_string());
+                                         " values, expected " + std::to_string(value.shape.elements()) +
+                                         " for " + value.shape.to_string());
   }
 
   BufferSlice plain = target;
-  if (constant.pack) plain = {&temporary(converted_, value.bytes(), "constant to be packed"), 0, value.bytes()};
+  if (constant.pack)
+    plain = {&temporary(converted_, value.bytes(), "constant to be packed"), 0, value.bytes()};
   uint64_t offset = 0;
   for (const ConstantPart& part : parts) {
     const uint64_t count = part.bytes.size() / size_of(part.dtype);
@@ -141,7 +142,8 @@ void WeightStore::release_temporaries() {
 BufferSlice WeightStore::find(const Graph& graph, const PlannedConstant& constant) const {
   const auto at = loaded_.find(key_of(graph, constant));
   if (at == loaded_.end()) {
-    throw Error(ErrorCode::failed, "the constant '" + graph.value(constant.value).name + "' was never loaded");
+    throw Error(ErrorCode::failed,
+                "the constant '" + graph.value(constant.value).name + "' was never loaded");
   }
   return at->second;
 }

@@ -1,14 +1,17 @@
 // The kernel of attention for devices that are a CPU (shaders/attention_lanes.comp).
+#include "shaders/attention_lanes.h"
+
 #include <algorithm>
 
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/lowering.h"
-#include "shaders/attention_lanes.h"
 
 namespace vitrine {
 namespace {
 
-std::string lanes_variant(const LowerContext& context) { return std::string(name_of(context.output(0).dtype)); }
+std::string lanes_variant(const LowerContext& context) {
+  return std::string(name_of(context.output(0).dtype));
+}
 
 // Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a
 // step stays within what compiles in reasonable time.
@@ -61,13 +64,13 @@ Lowered lower_attention_lanes(const LowerContext& context) {
   dispatch.operands = {Operand::input(attention_input::q), Operand::input(attention_input::k),
                        Operand::input(attention_input::v), Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};
-  dispatch.set_params(shader::AttentionLanesParams{
-      .queries = to_u32(sizes.queries),
-      .heads = to_u32(sizes.heads),
-      .q_offset = offset("q_offset"),
-      .k_offset = offset("k_offset"),
-      .v_offset = offset("v_offset"),
-      .scale = static_cast<float>(context.attributes().number("scale"))});
+  dispatch.set_params(
+      shader::AttentionLanesParams{.queries = to_u32(sizes.queries),
+                                   .heads = to_u32(sizes.heads),
+                                   .q_offset = offset("q_offset"),
+                                   .k_offset = offset("k_offset"),
+                                   .v_offset = offset("v_offset"),
+                                   .scale = static_cast<float>(context.attributes().number("scale"))});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
   dispatch.note = std::to_string(keys_a_step(sizes)) + " keys a step";
   // One step of keys past the last one.

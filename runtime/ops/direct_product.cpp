@@ -42,7 +42,8 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
   const uint32_t threads = workgroup_size(context.device(), 64);
   Pack pack;
   pack.input = product.weight_input;
-  pack.layout = "f32 panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
+  pack.layout =
+      "f32 panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
   pack.bytes = count * sizeof(float);
   pack.dispatch.shader = &find_shader("matmul_direct_panels", name_of(product.weight));
   pack.dispatch.constants = {threads, panel, product.unroll};
@@ -60,13 +61,15 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
 uint32_t DirectProduct::block_rows() const { return pick_block(rows).rows; }
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
-  if (!context.input_is_constant(product.weight_input)) return "the weight is computed, and can't be packed at load";
+  if (!context.input_is_constant(product.weight_input))
+    return "the weight is computed, and can't be packed at load";
   if (auto reason = context.missing("matmul_direct", name_of(product.out))) return reason;
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
   const uint64_t largest = std::max({product.rows * product.columns, product.packed_elements(),
                                      round_up(product.columns, panel) * product.steps() * product.unroll});
   if (largest > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
-  if (ceil_div(product.columns, panel) > context.device().max_workgroup_count[1]) return "the weight has too many rows";
+  if (ceil_div(product.columns, panel) > context.device().max_workgroup_count[1])
+    return "the weight has too many rows";
   return std::nullopt;
 }
 
@@ -82,14 +85,14 @@ void add_direct_product(const LowerContext& context, const DirectProduct& produc
   dispatch.constants = product.epilogue;
   dispatch.constants.insert(dispatch.constants.end(),
                             {panel, block.rows, block.group, to_u32(product.steps()), product.unroll});
-  dispatch.operands = {Operand::scratch(0),  Operand::packed(0),   product.extras[0],
-                       product.extras[1],    product.extras[2],    Operand::output(0)};
+  dispatch.operands = {Operand::scratch(0), Operand::packed(0), product.extras[0],
+                       product.extras[1],   product.extras[2],  Operand::output(0)};
   dispatch.set_params(
       shader::MatmulDirectParams{.rows = to_u32(product.rows), .columns = to_u32(product.columns)});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane";
-  lowered.overread_bytes =
-      std::max<uint64_t>(lowered.overread_bytes, std::max(block.rows, panel) * product.unroll * sizeof(float));
+  lowered.overread_bytes = std::max<uint64_t>(lowered.overread_bytes,
+                                              std::max(block.rows, panel) * product.unroll * sizeof(float));
 }
 
 std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads) {

@@ -1,8 +1,9 @@
 // The kernel of matmul for devices that are a CPU.
+#include "shaders/matmul_direct.h"
+
 #include "runtime/ops/direct_product.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/matmul_kernels.h"
-#include "shaders/matmul_direct.h"
 
 namespace vitrine {
 namespace {
@@ -17,13 +18,15 @@ DirectProduct product_of(const LowerContext& context) {
           .weight = context.input(matmul_input::weight).dtype,
           .out = context.output(0).dtype,
           .epilogue = epilogue_constants(context),
-          .extras = {operands[matmul_input::bias], operands[matmul_input::scale], operands[matmul_input::residual]}};
+          .extras = {operands[matmul_input::bias], operands[matmul_input::scale],
+                     operands[matmul_input::residual]}};
 }
 
 }  // namespace
 
 std::optional<std::string> refuse_direct(const LowerContext& context) {
-  if (auto reason = context.missing("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype))) return reason;
+  if (auto reason = context.missing("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype)))
+    return reason;
   return refuse_direct_product(context, product_of(context));
 }
 

@@ -40,11 +40,13 @@ void write(Executable& executable, const HostTensor& tensor, uint32_t set = 0) {
 }
 
 std::vector<double> read(const Executable& executable, uint32_t set = 0) {
-  return decode(executable.output(0, set), executable.plan().graph->value(executable.plan().outputs[0]).dtype);
+  return decode(executable.output(0, set),
+                executable.plan().graph->value(executable.plan().outputs[0]).dtype);
 }
 
 // x + constant, so that the constant's own values come out.
-std::vector<double> load_through(TestDevice& device, const std::vector<HostTensor>& parts, Shape shape, DType dtype) {
+std::vector<double> load_through(TestDevice& device, const std::vector<HostTensor>& parts, Shape shape,
+                                 DType dtype) {
   auto graph = std::make_shared<Graph>();
   const ValueId x = graph->input("x", shape, dtype);
   graph->output(add(*graph, "sum", x, graph->constant("c", shape, dtype)), "y");
@@ -98,7 +100,8 @@ struct Mlp {
 
   Mlp(uint64_t rows, uint64_t width, uint64_t seed) : x(random_tensor({rows, width}, DType::f32, seed)) {
     const ValueId in = graph->input("x", x.shape);
-    const ValueId up = graph->constant("up", {2 * width, width}), down = graph->constant("down", {width, 2 * width});
+    const ValueId up = graph->constant("up", {2 * width, width}),
+                  down = graph->constant("down", {width, 2 * width});
     const ValueId hidden = matmul(*graph, "fc1", in, up, {.activation = Activation::silu});
     graph->output(matmul(*graph, "fc2", hidden, down, {.residual = in}), "y");
     expected = reference(x);
@@ -115,7 +118,8 @@ struct Mlp {
         hidden[r * 2 * width + n] = sum / (1 + std::exp(-sum));
       }
       for (uint64_t n = 0; n < width; ++n) {
-        for (uint64_t k = 0; k < 2 * width; ++k) out[r * width + n] += hidden[r * 2 * width + k] * down[n * 2 * width + k];
+        for (uint64_t k = 0; k < 2 * width; ++k)
+          out[r * width + n] += hidden[r * 2 * width + k] * down[n * 2 * width + k];
       }
     }
     return out;

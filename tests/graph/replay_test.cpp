@@ -48,7 +48,8 @@ VKAPI_ATTR void VKAPI_CALL forbidden() {
 }
 
 size_t submissions = 0;
-VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2* infos,
+                                      VkFence fence) {
   counting = false;
   ++submissions;
   const VkResult result = real.vkQueueSubmit2(queue, count, infos, fence);

@@ -46,26 +46,29 @@ Inputs random_inputs(Size s, DType dtype, uint64_t seed, uint64_t offset = 0, ui
   in.options.v_offset = 3 * offset;
   in.options.store_lse = true;
   in.q = random_tensor({s.batch, s.queries, offset + s.heads * s.key_width + margin}, dtype, seed, -2, 2);
-  in.k = random_tensor({s.batch, s.keys, 2 * offset + s.heads * s.key_width + margin}, dtype, seed + 1, -2, 2);
+  in.k =
+      random_tensor({s.batch, s.keys, 2 * offset + s.heads * s.key_width + margin}, dtype, seed + 1, -2, 2);
   in.v = random_tensor({s.batch, s.keys, 3 * offset + s.heads * s.value_width + margin}, dtype, seed + 2);
   return in;
 }
 
 reference::Attention refer(const Inputs& in) {
   const Size& s = in.size;
-  const double scale = in.options.scale != 0 ? in.options.scale : 1 / std::sqrt(static_cast<double>(s.key_width));
+  const double scale =
+      in.options.scale != 0 ? in.options.scale : 1 / std::sqrt(static_cast<double>(s.key_width));
   return reference::attention({in.q.values, s.queries, in.q.shape[2], in.options.q_offset, s.key_width},
                               {in.k.values, s.keys, in.k.shape[2], in.options.k_offset, s.key_width},
-                              {in.v.values, s.keys, in.v.shape[2], in.options.v_offset, s.value_width}, s.batch,
-                              s.heads, scale);
+                              {in.v.values, s.keys, in.v.shape[2], in.options.v_offset, s.value_width},
+                              s.batch, s.heads, scale);
 }
 
 OpCase case_of(const Inputs& in) {
   const Size& s = in.size;
   OpCase c;
-  c.label = std::to_string(s.batch) + "x" + std::to_string(s.heads) + " heads of " + std::to_string(s.key_width) +
-            " and " + std::to_string(s.value_width) + ", " + std::to_string(s.queries) + " queries, " +
-            std::to_string(s.keys) + " keys, " + std::string(name_of(in.q.dtype));
+  c.label = std::to_string(s.batch) + "x" + std::to_string(s.heads) + " heads of " +
+            std::to_string(s.key_width) + " and " + std::to_string(s.value_width) + ", " +
+            std::to_string(s.queries) + " queries, " + std::to_string(s.keys) + " keys, " +
+            std::string(name_of(in.q.dtype));
   c.inputs = {{in.q}, {in.k}, {in.v}};
   return c;
 }
@@ -118,10 +121,18 @@ const OpDef op_attention_tiles{"attention_tiles", infer_attention, attention_flo
 
 TEST_CASE("attention matches the float64 reference in f32") {
   uint64_t seed = 10;
-  for (const Size size : {Size{1, 1, 1, 1, 4, 4},     {2, 3, 2, 2, 4, 4},     {1, 2, 5, 5, 8, 8},
-                          {2, 2, 17, 17, 48, 48},     {1, 3, 50, 50, 64, 64}, {1, 2, 65, 65, 72, 72},
-                          {1, 1, 197, 197, 80, 80},   {1, 1, 65, 65, 88, 88}, {1, 1, 50, 50, 96, 96},
-                          {1, 1, 17, 65, 128, 128},   {1, 1, 37, 33, 256, 256}, {1, 2, 257, 257, 64, 64}}) {
+  for (const Size size : {Size{1, 1, 1, 1, 4, 4},
+                          {2, 3, 2, 2, 4, 4},
+                          {1, 2, 5, 5, 8, 8},
+                          {2, 2, 17, 17, 48, 48},
+                          {1, 3, 50, 50, 64, 64},
+                          {1, 2, 65, 65, 72, 72},
+                          {1, 1, 197, 197, 80, 80},
+                          {1, 1, 65, 65, 88, 88},
+                          {1, 1, 50, 50, 96, 96},
+                          {1, 1, 17, 65, 128, 128},
+                          {1, 1, 37, 33, 256, 256},
+                          {1, 2, 257, 257, 64, 64}}) {
     OpCase c = fused(random_inputs(size, DType::f32, seed += 10));
     check_op(op_attention, c);
   }
@@ -129,8 +140,12 @@ TEST_CASE("attention matches the float64 reference in f32") {
 
 TEST_CASE("attention matches the float64 reference in f16") {
   uint64_t seed = 10;
-  for (const Size size : {Size{1, 1, 2, 1, 4, 4}, {1, 2, 5, 17, 8, 8}, {2, 1, 50, 50, 48, 48},
-                          {1, 2, 197, 197, 64, 64}, {1, 1, 65, 65, 88, 88}, {1, 1, 17, 50, 256, 256}}) {
+  for (const Size size : {Size{1, 1, 2, 1, 4, 4},
+                          {1, 2, 5, 17, 8, 8},
+                          {2, 1, 50, 50, 48, 48},
+                          {1, 2, 197, 197, 64, 64},
+                          {1, 1, 65, 65, 88, 88},
+                          {1, 1, 17, 50, 256, 256}}) {
     check_op(op_attention, fused(random_inputs(size, DType::f16, seed += 10)));
   }
 }
@@ -234,8 +249,10 @@ TEST_CASE("attention lets NaN and infinity through, and only where they belong")
 
 TEST_CASE("every tile of attention's tiled kernel is right at its edges") {
   REQUIRE(attention_tiles().size() == all_tiles.size());
-  check_op(op_attention_tiles, fused(random_inputs({1, 2, 37, 43, 20, 12}, DType::f32, 1), op_attention_tiles));
-  check_op(op_attention_tiles, fused(random_inputs({1, 1, 35, 33, 7, 70}, DType::f16, 2, 1), op_attention_tiles));
+  check_op(op_attention_tiles,
+           fused(random_inputs({1, 2, 37, 43, 20, 12}, DType::f32, 1), op_attention_tiles));
+  check_op(op_attention_tiles,
+           fused(random_inputs({1, 1, 35, 33, 7, 70}, DType::f16, 2, 1), op_attention_tiles));
 }
 
 TEST_CASE("plain_attention matches the float64 reference") {

@@ -25,8 +25,8 @@ OpCase make_case(Size size, const HostTensor& x, bool has_bias) {
   c.build = [has_bias](Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
     return {grouped_matmul(graph, "y", ids[0], ids[1], has_bias ? ids[2] : ValueId{})};
   };
-  c.expected = {reference::grouped_matmul(x.values, weight.values, has_bias ? bias.values : reference::Values{},
-                                          groups, n, k)};
+  c.expected = {reference::grouped_matmul(x.values, weight.values,
+                                          has_bias ? bias.values : reference::Values{}, groups, n, k)};
   return c;
 }
 
@@ -35,8 +35,12 @@ OpCase make_case(Size size, const HostTensor& x, bool has_bias) {
 TEST_CASE("grouped_matmul matches the float64 reference") {
   for (const DType dtype : {DType::f32, DType::f16}) {
     uint64_t seed = 1;
-    for (const Size size :
-         {Size{100, 2, 4, 4}, {1, 1, 2, 3}, {17, 3, 5, 7}, {50, 8, 48, 48}, {65, 3, 64, 31}, {3, 12, 17, 65}}) {
+    for (const Size size : {Size{100, 2, 4, 4},
+                            {1, 1, 2, 3},
+                            {17, 3, 5, 7},
+                            {50, 8, 48, 48},
+                            {65, 3, 64, 31},
+                            {3, 12, 17, 65}}) {
       const HostTensor x = random_tensor({size.rows, size.groups * size.k}, dtype, ++seed);
       check_op(op_grouped_matmul, make_case(size, x, seed % 2 == 0));
     }

@@ -62,20 +62,24 @@ void check_guards(Executable& executable) {
   const auto cover = [&](size_t buffer, uint64_t offset, uint64_t bytes) {
     std::fill_n(covered[buffer].begin() + static_cast<std::ptrdiff_t>(offset), bytes, true);
   };
-  for (const Plan::Tensor& tensor : plan.tensors) cover(tensor.range.index, tensor.range.offset, tensor.range.bytes);
+  for (const Plan::Tensor& tensor : plan.tensors)
+    cover(tensor.range.index, tensor.range.offset, tensor.range.bytes);
   const size_t slabs = plan.slab_bytes.size();
-  for (size_t i = 0; i < plan.outputs.size(); ++i) cover(slabs + i, 0, plan.graph->value(plan.outputs[i]).bytes());
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    cover(slabs + i, 0, plan.graph->value(plan.outputs[i]).bytes());
   for (size_t b = 0; b < memory.size(); ++b) {
     for (size_t at = 0; at < memory[b].size(); ++at) {
       const auto expected = static_cast<std::byte>(nan_word >> (8 * (at % 4)));
       if (!covered[b][at] && memory[b][at] != expected) {
-        FAIL("memory was written outside every tensor: buffer " << b << " of " << slabs << " slabs, byte " << at);
+        FAIL("memory was written outside every tensor: buffer " << b << " of " << slabs << " slabs, byte "
+                                                                << at);
       }
     }
   }
 }
 
-void compare(const OpCase& op_case, DType dtype, std::span<const double> out, std::span<const double> expected) {
+void compare(const OpCase& op_case, DType dtype, std::span<const double> out,
+             std::span<const double> expected) {
   REQUIRE(out.size() == expected.size());
   double norm = 0, error = 0;
   size_t finite = 0;
@@ -85,13 +89,14 @@ void compare(const OpCase& op_case, DType dtype, std::span<const double> out, st
       if (!same) FAIL("element " << i << " is " << out[i] << ", the reference is " << expected[i]);
       continue;
     }
-    if (!std::isfinite(out[i])) FAIL("element " << i << " is " << out[i] << ", the reference is " << expected[i]);
+    if (!std::isfinite(out[i]))
+      FAIL("element " << i << " is " << out[i] << ", the reference is " << expected[i]);
     norm += expected[i] * expected[i];
     error += (out[i] - expected[i]) * (out[i] - expected[i]);
     ++finite;
   }
   if (op_case.exact || finite == 0) return;
-  const double tolerance = op_case.tolerance > 0      ? op_case.tolerance
+  const double tolerance = op_case.tolerance > 0  ? op_case.tolerance
                            : dtype == DType::f16  ? 2e-3
                            : dtype == DType::bf16 ? 1e-2
                                                   : 2e-6;
@@ -105,8 +110,8 @@ void compare(const OpCase& op_case, DType dtype, std::span<const double> out, st
     if (!std::isfinite(expected[i])) continue;
     const double allowed = tolerance * (std::abs(expected[i]) + 16 * typical);
     if (!(std::abs(out[i] - expected[i]) <= allowed)) {
-      FAIL("element " << i << " is " << out[i] << ", the reference is " << expected[i] << ", allowed difference "
-                      << allowed);
+      FAIL("element " << i << " is " << out[i] << ", the reference is " << expected[i]
+                      << ", allowed difference " << allowed);
     }
   }
 }
@@ -114,7 +119,8 @@ void compare(const OpCase& op_case, DType dtype, std::span<const double> out, st
 void require_telling_reference(const OpCase& op_case) {
   for (const auto& expected : op_case.expected) {
     if (expected.size() < 2 || op_case.allow_nonfinite) continue;
-    const bool constant = std::all_of(expected.begin(), expected.end(), [&](double v) { return v == expected[0]; });
+    const bool constant =
+        std::all_of(expected.begin(), expected.end(), [&](double v) { return v == expected[0]; });
     if (constant) FAIL("the reference is the same everywhere and would prove nothing");
     if (std::any_of(expected.begin(), expected.end(), [](double v) { return !std::isfinite(v); })) {
       FAIL("the reference holds NaN or Inf, which this case does not expect");
@@ -137,10 +143,14 @@ std::vector<std::vector<std::byte>> run(Executable& executable) {
 
 double round_to(DType dtype, double value) {
   switch (dtype) {
-    case DType::f32: return static_cast<double>(static_cast<float>(value));
-    case DType::f16: return static_cast<double>(f16_to_f32(f32_to_f16(static_cast<float>(value))));
-    case DType::bf16: return static_cast<double>(bf16_to_f32(f32_to_bf16(static_cast<float>(value))));
-    case DType::u32: return std::floor(value);
+    case DType::f32:
+      return static_cast<double>(static_cast<float>(value));
+    case DType::f16:
+      return static_cast<double>(f16_to_f32(f32_to_f16(static_cast<float>(value))));
+    case DType::bf16:
+      return static_cast<double>(bf16_to_f32(f32_to_bf16(static_cast<float>(value))));
+    case DType::u32:
+      return std::floor(value);
   }
   return value;
 }
@@ -166,10 +176,18 @@ std::vector<std::byte> encode(const HostTensor& tensor) {
     const auto put = [&](auto value) { std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value); };
     const auto value = static_cast<float>(tensor.values[i]);
     switch (tensor.dtype) {
-      case DType::f32: put(value); break;
-      case DType::f16: put(f32_to_f16(value)); break;
-      case DType::bf16: put(f32_to_bf16(value)); break;
-      case DType::u32: put(static_cast<uint32_t>(tensor.values[i])); break;
+      case DType::f32:
+        put(value);
+        break;
+      case DType::f16:
+        put(f32_to_f16(value));
+        break;
+      case DType::bf16:
+        put(f32_to_bf16(value));
+        break;
+      case DType::u32:
+        put(static_cast<uint32_t>(tensor.values[i]));
+        break;
     }
   }
   return bytes;
@@ -183,10 +201,18 @@ std::vector<double> decode(std::span<const std::byte> bytes, DType dtype) {
       return value;
     };
     switch (dtype) {
-      case DType::f32: values[i] = get(float{}); break;
-      case DType::f16: values[i] = f16_to_f32(get(uint16_t{})); break;
-      case DType::bf16: values[i] = bf16_to_f32(get(uint16_t{})); break;
-      case DType::u32: values[i] = get(uint32_t{}); break;
+      case DType::f32:
+        values[i] = get(float{});
+        break;
+      case DType::f16:
+        values[i] = f16_to_f32(get(uint16_t{}));
+        break;
+      case DType::bf16:
+        values[i] = bf16_to_f32(get(uint16_t{}));
+        break;
+      case DType::u32:
+        values[i] = get(uint32_t{});
+        break;
     }
   }
   return values;

@@ -8,7 +8,9 @@
 namespace vitrine {
 namespace {
 
-MemoryRules rules(uint64_t alignment = 1, uint64_t max_slab = 1ull << 40) { return {alignment, max_slab, true}; }
+MemoryRules rules(uint64_t alignment = 1, uint64_t max_slab = 1ull << 40) {
+  return {alignment, max_slab, true};
+}
 
 // Two lifetimes that overlap in time must not overlap in memory: checked step by step, byte by byte.
 void require_sound(const std::vector<Lifetime>& lifetimes, const MemoryLayout& layout, uint64_t alignment) {
@@ -18,7 +20,8 @@ void require_sound(const std::vector<Lifetime>& lifetimes, const MemoryLayout& l
     REQUIRE(pa.offset + lifetimes[a].bytes <= layout.slab_bytes[pa.slab]);
     for (size_t b = a + 1; b < lifetimes.size(); ++b) {
       const Placement& pb = layout.placements[b];
-      const bool together = lifetimes[a].first <= lifetimes[b].last && lifetimes[b].first <= lifetimes[a].last;
+      const bool together =
+          lifetimes[a].first <= lifetimes[b].last && lifetimes[b].first <= lifetimes[a].last;
       const bool overlap = pa.slab == pb.slab && pa.offset < pb.offset + lifetimes[b].bytes &&
                            pb.offset < pa.offset + lifetimes[a].bytes;
       REQUIRE_FALSE((together && overlap));
@@ -52,7 +55,8 @@ uint64_t best_by_trying_all_orders(const std::vector<Lifetime>& lifetimes) {
         for (size_t j = 0; j < k; ++j) {
           const Lifetime& other = lifetimes[order[j]];
           const bool together = mine.first <= other.last && other.first <= mine.last;
-          if (together && offset < offsets[order[j]] + other.bytes && offsets[order[j]] < offset + mine.bytes) {
+          if (together && offset < offsets[order[j]] + other.bytes &&
+              offsets[order[j]] < offset + mine.bytes) {
             offset = offsets[order[j]] + other.bytes;
             moved = true;
           }
@@ -114,7 +118,8 @@ TEST_CASE("memory planner: random lifetimes never collide, and little is wasted"
     require_sound(lifetimes, layout, alignment);
     if (alignment == 1) {
       REQUIRE(layout.largest_live_set == live_set_by_counting(lifetimes));
-      worst = std::max(worst, static_cast<double>(layout.total_bytes()) / static_cast<double>(layout.largest_live_set));
+      worst = std::max(
+          worst, static_cast<double>(layout.total_bytes()) / static_cast<double>(layout.largest_live_set));
     }
     REQUIRE(layout.total_bytes() >= layout.largest_live_set);
   }

@@ -1,11 +1,10 @@
 // Plans for made-up devices: what must hold of any plan, whatever its kernels.
-#include "runtime/graph/plan.h"
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "model/presets.h"
 #include "model/vit_graph.h"
+#include "runtime/graph/plan.h"
 #include "runtime/ops/binary.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/unary.h"

@@ -18,7 +18,8 @@ namespace {
 std::shared_ptr<const Graph> residual_stack(uint64_t rows, uint64_t width) {
   auto graph = std::make_shared<Graph>();
   const ValueId gamma = graph->constant("gamma", {width}), beta = graph->constant("beta", {width});
-  const ValueId up = graph->constant("up", {4 * width, width}), down = graph->constant("down", {width, 4 * width});
+  const ValueId up = graph->constant("up", {4 * width, width}),
+                down = graph->constant("down", {width, 4 * width});
   ValueId x = scale(*graph, "scaled", graph->input("x", {rows, width}), 2.0);
   for (int i = 0; i < 2; ++i) {
     const std::string block = "blocks." + std::to_string(i);
@@ -34,7 +35,8 @@ Capabilities gpu() { return test::plain_gpu(); }
 Capabilities cpu() { return test::software_driver(); }
 
 const Plan::Tensor& tensor(const Plan& plan, std::string_view name) {
-  const auto at = std::find_if(plan.tensors.begin(), plan.tensors.end(), [&](const auto& t) { return t.name == name; });
+  const auto at =
+      std::find_if(plan.tensors.begin(), plan.tensors.end(), [&](const auto& t) { return t.name == name; });
   REQUIRE(at != plan.tensors.end());
   return *at;
 }
@@ -67,7 +69,8 @@ TEST_CASE("plan: without reuse every tensor has its own memory") {
   for (size_t a = 0; a < plan.tensors.size(); ++a) {
     for (size_t b = a + 1; b < plan.tensors.size(); ++b) {
       const MemoryRange &x = plan.tensors[a].range, &y = plan.tensors[b].range;
-      const bool overlap = x.index == y.index && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+      const bool overlap =
+          x.index == y.index && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
       CHECK_FALSE(overlap);
     }
   }
@@ -155,9 +158,9 @@ TEST_CASE("plan: memory stays near the largest live set for a real model's shape
 
 TEST_CASE("plan: constants of equal layout are shared, in whatever order they are used") {
   const Plan plan = make_plan(residual_stack(50, 96), cpu());
-  const auto count = std::count_if(plan.constants.begin(), plan.constants.end(), [&](const PlannedConstant& c) {
-    return plan.graph->value(c.value).name == "up";
-  });
+  const auto count =
+      std::count_if(plan.constants.begin(), plan.constants.end(),
+                    [&](const PlannedConstant& c) { return plan.graph->value(c.value).name == "up"; });
   CHECK(count == 1);
 }
 
