@@ -39,12 +39,10 @@ void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 namespace vitrine::test {
 namespace {
 
-size_t forbidden_calls = 0;
 VolkDeviceTable real;
 
 VKAPI_ATTR void VKAPI_CALL forbidden() {
-  ++forbidden_calls;
-  std::abort();  // its real signature is unknown, so it can't go on
+  std::abort();  // its real signature is unknown, so the program can't go on, and the test case fails
 }
 
 size_t submissions = 0;
@@ -107,7 +105,6 @@ TEST_CASE("a run after the first one only submits and waits") {
     counting = false;
   }
   CHECK(submissions == 6 * executable.plan().slice_count);
-  CHECK(forbidden_calls == 0);
   CHECK(allocations == 0);
   require_no_validation_messages();
 }
