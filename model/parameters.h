@@ -1,5 +1,5 @@
-// The tensors that a ViTConfig asks for: names (timm's), shapes and what each is. The graph's
-// constants, the names in files and random initialisation all start from this list.
+// The tensors that a ViTConfig asks for: names (timm's), shapes and what each is. The modules declare
+// them; the graph's constants, the names in files and random initialisation all start from this list.
 #pragma once
 
 #include <cstdint>

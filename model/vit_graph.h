@@ -1,31 +1,15 @@
 // A ViTConfig as a graph of operators.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
 
+#include "model/vision_transformer.h"
 #include "model/vit_config.h"
 #include "runtime/graph/graph.h"
 
 namespace vitrine {
-
-// What a graph computes of a batch of images.
-//   tokens         [B, tokens, dim], behind the last block and the final LayerNorm, if the model has one:
-//                  timm's forward_features().
-//   features       [B, feature_width]: the tokens pooled (class token or mean of the patches), then
-//                  fc_norm, then the representation layer with its tanh: what the head sees, timm's
-//                  forward_head(pre_logits=True). With a distilled head, the mean of the class and the
-//                  distillation token.
-//   logits         [B, classes]: the head's linear layer, before any softmax. With a distilled head, the
-//                  mean of the two heads' logits.
-//   probabilities  [B, classes]: the softmax of the logits.
-enum class Result : uint8_t { logits, probabilities, features, tokens };
-std::string_view name_of(Result result);
-std::optional<Result> result_named(std::string_view name);
-// What the model's own forward pass returns: features without classes, probabilities where softmax is
-// part of the model, else logits.
-Result natural_result(const ViTConfig& config);
 
 struct ViTGraphOptions {
   uint64_t batch = 1;
@@ -33,11 +17,17 @@ struct ViTGraphOptions {
   // all vectors, the logits and all arithmetic are f32 with either.
   DType dtype = DType::f32;
   std::optional<Result> result;  // natural_result() when left out
+  // Layers that differ from dtype: "blocks.7.attn", "blocks.7.mlp", "head", ...
+  LayerTypes layers = {};
+  BlockTaps taps = {};
+  // Makes the image [B, C, H, W], f32 and normalised, from inputs of its own. Left out: it is the input
+  // "image".
+  std::function<ValueId(Graph&)> image = {};
 };
 
-// One input "image" [B, C, H, W] f32, normalised; one output, f32, named after the result. The
-// constants have the names, shapes and (f16: matrices only) dtypes of parameters_of(config). The
-// config must be valid; asking for logits without classes is an Error(usage).
+// One output, f32, named after the result, and those of the taps. The constants have the names, shapes
+// and (f16: matrices only) dtypes of parameters_of(config). The config must be valid; asking for logits
+// without classes is an Error(usage).
 std::shared_ptr<const Graph> make_vit_graph(const ViTConfig& config, const ViTGraphOptions& options = {});
 
 }  // namespace vitrine

@@ -1,0 +1,69 @@
+// A whole Vision Transformer, made of modules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/modules.h"
+
+namespace vitrine {
+
+// What a graph computes of a batch of images.
+//   tokens         [B, tokens, dim], behind the last block and the final LayerNorm, if the model has one:
+//                  timm's forward_features().
+//   features       [B, feature_width]: the tokens pooled (class token or mean of the patches), then
+//                  fc_norm, then the representation layer with its tanh: what the head sees, timm's
+//                  forward_head(pre_logits=True). With a distilled head, the mean of the class and the
+//                  distillation token.
+//   logits         [B, classes]: the head's linear layer, before any softmax. With a distilled head, the
+//                  mean of the two heads' logits.
+//   probabilities  [B, classes]: the softmax of the logits.
+enum class Result : uint8_t { logits, probabilities, features, tokens };
+std::string_view name_of(Result result);
+std::optional<Result> result_named(std::string_view name);
+// What the model's own forward pass returns: features without classes, probabilities where softmax is
+// part of the model, else logits.
+Result natural_result(const ViTConfig& config);
+
+// Somebody who looks into a block while a model's graph is built.
+struct BlockTap {
+  AttentionKeeps keeps;
+  // Called behind the block; may append nodes of its own and mark outputs.
+  std::function<void(GraphBuilder&, const BlockValues&)> look;
+};
+using BlockTaps = std::map<uint64_t, BlockTap>;  // by block
+
+class VisionTransformer : public ModuleBase {
+ public:
+  explicit VisionTransformer(const ViTConfig& config, std::string name = {});
+  const PatchEmbed& patch_embed() const { return patch_embed_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+  // image [B, channels, image_height, image_width] f32, normalised, to the result, in f32. Asking for
+  // logits without classes is an Error(usage).
+  ValueId operator()(GraphBuilder& builder, ValueId image, Result result, const BlockTaps& taps = {}) const;
+  ValueId operator()(GraphBuilder& builder, ValueId image) const {
+    return (*this)(builder, image, natural_result(config_));
+  }
+
+  // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
+  // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
+  ValueId assemble(GraphBuilder& builder, ValueId patches) const;
+  ValueId finish(GraphBuilder& builder, ValueId tokens, Result result) const;
+
+ private:
+  ValueId token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node, DType out) const;
+  ValueId features(GraphBuilder& builder, ValueId x, DType out) const;
+  ValueId head(GraphBuilder& builder, const std::string& at, ValueId x, ValueId residual = {}) const;
+  ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
+                  DType out) const;
+
+  PatchEmbed patch_embed_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace vitrine
