@@ -7,7 +7,7 @@
 
 # Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
-  libglm-dev libcli11-dev nlohmann-json3-dev catch2)
+  libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev catch2)
 # Tests do without these, and then say which of them were skipped.
 optional_test_packages=(vulkan-validationlayers mesa-drm-shim)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
@@ -87,15 +87,16 @@ check_by_hand() {
   for tool in cmake ninja; do command -v "$tool" >/dev/null || missing+=("$tool"); done
   command -v glslangValidator >/dev/null || command -v glslang >/dev/null || missing+=("glslang (the GLSL compiler)")
   for header in vulkan/vulkan.h volk.h vk_mem_alloc.h glm/glm.hpp CLI/CLI.hpp nlohmann/json.hpp \
-    catch2/catch_test_macros.hpp; do
+    jpeglib.h png.h zlib.h webp/demux.h catch2/catch_test_macros.hpp; do
     command -v "$compiler" >/dev/null || break
-    printf '#include <%s>\n' "$header" | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null \
+    # jpeglib.h leaves it to others to declare FILE.
+    printf '#include <cstdio>\n#include <%s>\n' "$header" | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null \
       || missing+=("<$header>")
   done
   if [ ${#missing[@]} = 0 ]; then return; fi
   local list; list=$(printf '%s, ' "${missing[@]}")
   fail "packages are installed on Debian and Ubuntu only; please install what is missing here: ${list%, }" \
-    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json and Catch2 3 are what the headers belong to)"
+    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp and Catch2 3 are what the headers belong to)"
 }
 
 # setup [true]: with true, also what only the tests use.

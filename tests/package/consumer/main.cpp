@@ -1,6 +1,7 @@
 // What a program that uses an installed Vitrine may look like. It needs no GPU, and links all of it.
 #include <iostream>
 
+#include "images/image.h"
 #include "model/presets.h"
 #include "model/vit_graph.h"
 #include "runtime/util/error.h"
@@ -9,6 +10,11 @@
 int main() {
   const auto graph = vitrine::make_vit_graph(vitrine::preset("vit_tiny_patch16_224"), {.batch = 2});
   std::cout << "logits " << graph->value(graph->find("logits")).shape.to_string() << "\n";
+  try {
+    vitrine::decode_image({}, "nothing");
+  } catch (const vitrine::Error& error) {
+    std::cout << error.what() << "\n";
+  }
   try {
     for (const auto& device : vitrine::Instance().devices()) std::cout << device.capabilities.name << "\n";
   } catch (const vitrine::Error& error) {

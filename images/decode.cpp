@@ -1,0 +1,145 @@
+// From a file to a picture: reads it, recognises its format, hands it to the format's decoder.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "images/decoders.h"
+#include "images/exif.h"
+#include "images/image.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+// No picture within the default cap needs more: eight bytes a pixel uncompressed, and some metadata.
+constexpr uint64_t largest_file = uint64_t{3} << 29;
+
+// The whole file in memory. Not mapped: a picture that another program shortens in the meantime must
+// end in a sentence, and touching a mapping of it would end the process.
+std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorCode::failed, "cannot read " + shown(path) + ": " + why);
+  };
+  const auto reason = [](int error) { return std::generic_category().message(error); };
+  // O_NONBLOCK: opening a pipe that nobody writes to must not wait for ever.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail(reason(errno));
+  struct Closer {
+    int descriptor;
+    ~Closer() { close(descriptor); }
+  } const closer{descriptor};
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0) fail(reason(errno));
+  if (S_ISDIR(status.st_mode)) fail("it is a folder, expected a picture");
+  if (!S_ISREG(status.st_mode)) fail("it is not a regular file");
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (size > largest_file) {
+    fail("the file has " + std::to_string(size) + " bytes, expected at most " + std::to_string(largest_file) +
+         " of a picture");
+  }
+  std::vector<std::byte> bytes(size);
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t count = read(descriptor, bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(reason(errno));
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+// What else people have in their folders, so that the message can say what it is.
+std::string_view other_format(std::string_view start) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> known{{
+      {"GIF8", "a GIF"},
+      {"BM", "a BMP"},
+      {std::string_view("II*\0", 4), "a TIFF"},
+      {std::string_view("MM\0*", 4), "a TIFF"},
+      {std::string_view("\0\0\0\x0cJXL ", 8), "a JPEG XL"},
+      {std::string_view("\xff\x0a", 2), "a JPEG XL"},
+      {std::string_view("\0\0\0\x0cjP  ", 8), "a JPEG 2000"},
+      {"%PDF", "a PDF"},
+      {"<svg", "an SVG"},
+  }};
+  for (const auto& [magic, name] : known) {
+    if (start.starts_with(magic)) return name;
+  }
+  if (start.size() >= 12 && start.substr(4, 4) == "ftyp") {
+    return start.substr(8, 4) == "avif" ? "an AVIF" : "an MP4 or HEIF";
+  }
+  return {};
+}
+
+}  // namespace
+
+void refuse_picture(const std::string& name, const std::string& what) {
+  throw Error(ErrorCode::failed, name + ": " + what);
+}
+
+void check_size(uint64_t width, uint64_t height, const std::string& name, const DecodeOptions& options) {
+  const std::string size = std::to_string(width) + "x" + std::to_string(height);
+  if (width == 0 || height == 0) refuse_picture(name, "the picture has " + size + " pixels, expected some");
+  // Both are below 2^32, so the product fits.
+  if (width * height > options.max_pixels) {
+    refuse_picture(name, "the picture has " + size + " pixels, expected at most " +
+                             std::to_string(options.max_pixels) + " in all");
+  }
+}
+
+Image black_image(uint32_t width, uint32_t height) {
+  Image image{.width = width, .height = height, .pixels = {}};
+  image.pixels.resize(image.pixel_count() * 4);
+  for (size_t i = 3; i < image.pixels.size(); i += 4) image.pixels[i] = 255;
+  return image;
+}
+
+Image decode_image(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options) {
+  Decoded decoded;
+  if (file.empty()) {
+    refuse_picture(name, "the file is empty, expected a JPEG, PNG or WebP picture");
+  } else if (is_jpeg(file)) {
+    decoded = decode_jpeg(file, name, options);
+  } else if (is_png(file)) {
+    decoded = decode_png(file, name, options);
+  } else if (is_webp(file)) {
+    decoded = decode_webp(file, name, options);
+  } else {
+    const std::string_view start(reinterpret_cast<const char*>(file.data()),
+                                 std::min<size_t>(file.size(), 12));
+    const std::string_view other = other_format(start);
+    refuse_picture(name,
+                   other.empty()
+                       ? "the file starts with " + in_quotes(start) + ", expected a JPEG, PNG or WebP picture"
+                       : "the file is " + std::string(other) + " file, expected a JPEG, PNG or WebP picture");
+  }
+  return turned(std::move(decoded.image), decoded.orientation);
+}
+
+Image decode_image(const std::filesystem::path& path, const DecodeOptions& options) {
+  const std::vector<std::byte> file = read_picture_file(path);
+  return decode_image(file, shown(path), options);
+}
+
+std::vector<uint8_t> grey_from_rgb(const Image& image) {
+  std::vector<uint8_t> grey(image.pixel_count());
+  const uint8_t* from = image.pixels.data();
+  for (uint8_t& value : grey) {
+    // ITU-R 601's weights as 16-bit fractions, rounded: Pillow's L24.
+    value = static_cast<uint8_t>((from[0] * 19595u + from[1] * 38470u + from[2] * 7471u + 0x8000u) >> 16);
+    from += 4;
+  }
+  return grey;
+}
+
+}  // namespace vitrine

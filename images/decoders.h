@@ -1,0 +1,39 @@
+// What the decoders of images/image.h share. Each gets the whole file and its name for messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "images/image.h"
+
+namespace vitrine {
+
+using FileBytes = std::span<const std::byte>;
+
+bool is_jpeg(FileBytes file);
+bool is_png(FileBytes file);
+bool is_webp(FileBytes file);
+
+// A picture as it is stored, and the orientation that the file wishes for: 1 to 8, 1 where it says
+// nothing or options.exif is off.
+struct Decoded {
+  Image image;
+  int orientation = 1;
+};
+
+Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options);
+Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options);
+Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options);
+
+// Throws Error(failed): "NAME: WHAT".
+[[noreturn]] void refuse_picture(const std::string& name, const std::string& what);
+
+// Refuses a picture without pixels, or with more than the options allow.
+void check_size(uint64_t width, uint64_t height, const std::string& name, const DecodeOptions& options);
+
+// An image of this size, every pixel black.
+Image black_image(uint32_t width, uint32_t height);
+
+}  // namespace vitrine

@@ -1,0 +1,44 @@
+// A picture in memory, and how a file becomes one: exactly the bytes that Pillow's
+// Image.open(path).convert("RGB") has, for JPEG, PNG and WebP.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// Rows from top to bottom, four bytes a pixel: red, green, blue, 255. Read as little-endian 32-bit
+// numbers, red is in the lowest byte.
+struct Image {
+  uint32_t width = 0, height = 0;
+  std::vector<uint8_t> pixels;
+
+  uint64_t pixel_count() const { return uint64_t{width} * height; }
+};
+
+struct DecodeOptions {
+  // Turns the picture as its EXIF orientation says, like Pillow's ImageOps.exif_transpose. Off, as in
+  // Pillow's Image.open: models are published with pictures that nobody turned.
+  bool exif = false;
+  // Refused from the header alone, before memory is taken. The default is where Pillow raises
+  // DecompressionBombError.
+  uint64_t max_pixels = 178'956'970;
+};
+
+// The format is recognised by the content, not by the name. Of an animation the first frame is taken,
+// and alpha is dropped, not blended. Error(failed) with one sentence that names the file if it cannot
+// be read, is no picture, too large, truncated or broken.
+Image decode_image(const std::filesystem::path& path, const DecodeOptions& options = {});
+
+// The same for a file that is in memory already; `name` stands for it in messages.
+Image decode_image(std::span<const std::byte> file, const std::string& name,
+                   const DecodeOptions& options = {});
+
+// One byte a pixel, as Pillow's convert("L") makes them: for models that see one channel.
+std::vector<uint8_t> grey_from_rgb(const Image& image);
+
+}  // namespace vitrine

@@ -1,0 +1,67 @@
+// Files that are no pictures, or hardly any: one sentence each.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "images/image.h"
+#include "runtime/util/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace vitrine::test {
+namespace {
+
+// What decoding says; empty if it doesn't mind.
+std::string complaint(std::string_view content) {
+  try {
+    decode_image(std::as_bytes(std::span(content)), "x.jpg");
+    return "";
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::failed);
+    return error.what();
+  }
+}
+
+TEST_CASE("what is no picture is named for what it is") {
+  using Catch::Matchers::Equals;
+  CHECK_THAT(complaint(""), Equals("x.jpg: the file is empty, expected a JPEG, PNG or WebP picture"));
+  CHECK_THAT(
+      complaint("Dear diary,\ntoday"),
+      Equals("x.jpg: the file starts with \"Dear diary,\\x0a\", expected a JPEG, PNG or WebP picture"));
+  CHECK_THAT(complaint("GIF89a......"),
+             Equals("x.jpg: the file is a GIF file, expected a JPEG, PNG or WebP picture"));
+  CHECK_THAT(complaint(std::string_view("\0\0\0\x1c"
+                                        "ftypavif",
+                                        12)),
+             Equals("x.jpg: the file is an AVIF file, expected a JPEG, PNG or WebP picture"));
+}
+
+TEST_CASE("a signature alone is a truncated picture") {
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THAT(complaint("\xff\xd8\xff"), ContainsSubstring("truncated"));
+  CHECK_THAT(complaint("\x89PNG\r\n\x1a\n"), ContainsSubstring("no chunk at byte 8"));
+  CHECK_THAT(complaint(std::string_view("RIFF\x10\0\0\0WEBPVP8 ", 16)), ContainsSubstring("truncated"));
+}
+
+TEST_CASE("a missing file and a folder are told apart") {
+  const TemporaryFolder folder;
+  const auto refusal = [](const std::filesystem::path& path) -> std::string {
+    try {
+      decode_image(path);
+      return "";
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::failed);
+      return error.what();
+    }
+  };
+  CHECK(refusal(folder / "none.jpg") ==
+        "cannot read " + (folder / "none.jpg").string() + ": No such file or directory");
+  CHECK(refusal(folder.path()) ==
+        "cannot read " + folder.path().string() + ": it is a folder, expected a picture");
+}
+
+}  // namespace
+}  // namespace vitrine::test
