@@ -187,7 +187,13 @@ void read_timm_arguments(const Object& a, ViTConfig& c) {
 void read_timm(const Object& object, ViTConfig& c) {
   const std::string architecture = object.text("architecture").value_or("");
   // An architecture that isn't listed is what its tensors say.
-  if (const auto known = find_preset(architecture)) c = *known;
+  if (const auto known = find_preset(architecture)) {
+    const PositionResize resize = c.position_resize;
+    c = *known;
+    c.position_resize = resize;
+  }
+  // These alone were trained with grids that were resampled in another way.
+  if (architecture.starts_with("flexivit")) c.position_resize = PositionResize::bilinear;
   if (const Json* cfg = object.find("pretrained_cfg")) {
     const Object pretrained(*cfg, object.file() + " (pretrained_cfg)");
     if (const Json* size = pretrained.find("input_size")) {

@@ -36,8 +36,10 @@ struct Family {
   // Ends of names that the family is known to carry and inference has no use for.
   std::vector<std::string_view> unused = {};
   bool linear_patches = false;  // the patch projection is stored as [dim, channels*height*width]
+  bool whole_patches = false;   // the family's code refuses images that leave pixels outside the patches
   size_t token_rank = 3;        // tokens and positions are stored with leading ones up to this rank
   double eps = 1e-6;
+  PositionResize position_resize = PositionResize::bicubic;
   // What this family alone knows; called once the rest is inferred.
   void (*adjust)(const TensorShapes&, ViTConfig&) = nullptr;
 

@@ -140,6 +140,7 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   uint64_t heads = hints.heads;
   const Reader read(tensors, naming, file);
   c.eps = naming.family->eps;
+  c.position_resize = naming.family->position_resize;
   const auto& patch = read.get(Module::patch, Leaf::weight, naming.family->linear_patches ? 2 : 4);
   c.dim = patch[0];
   if (!naming.family->linear_patches) {

@@ -39,6 +39,7 @@ const Family& timm() {
                 {Module::pre_logits, {"pre_logits.fc."}},
                 {Module::head, {"head."}},
                 {Module::distillation_head, {"head_dist."}}},
+      .position_resize = PositionResize::bicubic_antialias,
       .adjust = adjust_timm,
   };
   return family;
@@ -93,6 +94,8 @@ const Family& torchvision() {
                 {Module::norm, {"encoder.ln."}},
                 {Module::pre_logits, {"heads.pre_logits."}},
                 {Module::head, {"heads.head."}}},
+      .whole_patches = true,
+      .position_resize = PositionResize::bicubic_corners,
   };
   return family;
 }
@@ -133,6 +136,7 @@ const Family& myvit() {
                 {Module::head, {"mlp.0."}}},
       .unused = {"positional_embeddings"},
       .linear_patches = true,
+      .whole_patches = true,
       .token_rank = 2,
       .eps = 1e-5,
       .adjust = adjust_myvit,

@@ -23,6 +23,11 @@ constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
      {PositionSpan::all, "all"}}};
+constexpr std::array<EnumName<PositionResize>, 4> resize_names{
+    {{PositionResize::bicubic, "bicubic"},
+     {PositionResize::bicubic_antialias, "bicubic_antialias"},
+     {PositionResize::bicubic_corners, "bicubic_corners"},
+     {PositionResize::bilinear, "bilinear"}}};
 constexpr std::array<EnumName<Pool>, 3> pool_names{
     {{Pool::token, "token"}, {Pool::mean, "mean"}, {Pool::attention, "attention"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
@@ -36,6 +41,7 @@ constexpr std::array<EnumName<Activation>, 6> activation_names{{{Activation::non
 const auto& names_of(MlpKind) { return mlp_names; }
 const auto& names_of(Positions) { return position_names; }
 const auto& names_of(PositionSpan) { return span_names; }
+const auto& names_of(PositionResize) { return resize_names; }
 const auto& names_of(Pool) { return pool_names; }
 const auto& names_of(InitRule) { return init_names; }
 const auto& names_of(Activation) { return activation_names; }
@@ -63,6 +69,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("registers", c.registers);
   visit("positions", c.positions);
   visit("position_span", c.position_span);
+  visit("position_resize", c.position_resize);
+  visit("position_offset", c.position_offset);
   visit("pre_norm", c.pre_norm);
   visit("dim", c.dim);
   visit("depth", c.depth);
@@ -118,8 +126,7 @@ std::optional<std::string> parse(std::string_view text, bool& value) {
   return std::nullopt;
 }
 template <typename Enum>
-  requires std::is_enum_v<Enum>
-std::optional<std::string> parse(std::string_view text, Enum& value) {
+requires std::is_enum_v<Enum> std::optional<std::string> parse(std::string_view text, Enum& value) {
   std::string expected;
   for (const auto& [known, name] : names_of(value)) {
     if (name == text) {
@@ -139,16 +146,14 @@ std::string text_of(double value) {
   return std::string(buffer.data(), end);
 }
 template <typename Enum>
-  requires std::is_enum_v<Enum>
-std::string text_of(Enum value) {
-  return std::string(enum_text(value));
-}
+requires std::is_enum_v<Enum> std::string text_of(Enum value) { return std::string(enum_text(value)); }
 
 }  // namespace
 
 std::string_view name_of(MlpKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
 std::string_view name_of(PositionSpan span) { return enum_text(span); }
+std::string_view name_of(PositionResize resize) { return enum_text(resize); }
 std::string_view name_of(Pool pool) { return enum_text(pool); }
 std::string_view name_of(InitRule rule) { return enum_text(rule); }
 

@@ -17,6 +17,9 @@ enum class MlpKind : uint8_t { plain, swiglu };
 enum class Positions : uint8_t { none, learned, sincos };
 // Which tokens get a row of the position table.
 enum class PositionSpan : uint8_t { patches, class_and_patches, all };
+// How a learned table is resampled for another image size. bicubic_corners puts the corners of both grids
+// on each other (torchvision); the others align the edges of the outermost patches.
+enum class PositionResize : uint8_t { bicubic, bicubic_antialias, bicubic_corners, bilinear };
 enum class Pool : uint8_t { token, mean, attention };
 // How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
 enum class InitRule : uint8_t { vit, torch };
@@ -24,6 +27,7 @@ enum class InitRule : uint8_t { vit, torch };
 std::string_view name_of(MlpKind kind);
 std::string_view name_of(Positions positions);
 std::string_view name_of(PositionSpan span);
+std::string_view name_of(PositionResize resize);
 std::string_view name_of(Pool pool);
 std::string_view name_of(InitRule rule);
 
@@ -41,7 +45,9 @@ struct ViTConfig {
   uint64_t registers = 0;
   Positions positions = Positions::learned;
   PositionSpan position_span = PositionSpan::all;
-  bool pre_norm = false;  // a LayerNorm in front of the first block
+  PositionResize position_resize = PositionResize::bicubic;
+  double position_offset = 0;  // added to the new grid's extents when it is resampled: model/position_table.h
+  bool pre_norm = false;       // a LayerNorm in front of the first block
 
   // Blocks.
   uint64_t dim = 768;

@@ -36,6 +36,9 @@ void check_image(const Checker& check, const ViTConfig& c) {
   check.range("patch_width", c.patch_width, 1, c.image_width);
   check.range("channels", c.channels, 1, 1024);
   check.range("registers", c.registers, 0, 4096);
+  check.require(
+      c.position_offset >= 0 && c.position_offset < 1,
+      "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");
   check.require(c.tokens() <= max_tokens, "the image makes " + std::to_string(c.tokens()) +
                                               " tokens, expected at most " + std::to_string(max_tokens));
 }

@@ -92,11 +92,14 @@ bool has_nan(const ConstantPart& part) {
   return false;
 }
 
+Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
+
 class FileWeights : public ConstantSource {
  public:
+  // `stored_grid`: the grid of patches that learned positions in the file are for.
   FileWeights(std::shared_ptr<const TensorFiles> files, const ViTConfig& config,
-              const std::map<std::string, std::vector<FilePart>>& parts, Warn warn)
-      : files_(std::move(files)), config_(config), warn_(std::move(warn)) {
+              const std::map<std::string, std::vector<FilePart>>& parts, Grid stored_grid, Warn warn)
+      : files_(std::move(files)), config_(config), stored_grid_(stored_grid), warn_(std::move(warn)) {
     const std::string file = shown(files_->path());
     for (const Parameter& parameter : parameters_of(config)) {
       Constant constant{parameter, {}};
@@ -128,6 +131,11 @@ class FileWeights : public ConstantSource {
               "' holds a NaN, expected finite weights");
       }
     }
+    if (constant.parameter.module == Module::positions && stored_grid_ != grid_of(config_)) {
+      values_ = resize_positions(constant.stored.front()->floats(), config_.dim, stored_grid_,
+                                 grid_of(config_), {config_.position_resize, config_.position_offset});
+      return {part_of(values_)};
+    }
     return parts;
   }
 
@@ -138,10 +146,11 @@ class FileWeights : public ConstantSource {
   };
   std::shared_ptr<const TensorFiles> files_;
   ViTConfig config_;
+  Grid stored_grid_;
   Warn warn_;
   std::map<std::string, Constant> constants_;
   std::set<std::string> warned_;
-  std::vector<float> values_;  // what find() handed out last of a fixed parameter
+  std::vector<float> values_;  // what find() handed out last of a parameter that isn't the file's own bytes
 };
 
 // What the overrides say of sizes that the tensors leave open.
@@ -152,10 +161,33 @@ InferHints hints_of(const std::vector<std::string>& set) {
   return {.heads = probe.heads, .image_height = probe.image_height, .image_width = probe.image_width};
 }
 
+std::string sides(uint64_t height, uint64_t width) {
+  return std::to_string(height) + "x" + std::to_string(width);
+}
+
+// The images that are asked for in the place of those that the model was published for.
+void set_image_size(ViTConfig& config, const ModelOptions& options, bool whole_patches, const Warn& warn) {
+  if (options.image_height == 0 && options.image_width == 0) return;
+  config.image_height = options.image_height;
+  config.image_width = options.image_width;
+  const std::string origin = "--image-size " + sides(config.image_height, config.image_width);
+  config.validate(origin, ErrorCode::usage);
+  const uint64_t rows = config.image_height % config.patch_height;
+  const uint64_t columns = config.image_width % config.patch_width;
+  if (rows == 0 && columns == 0) return;
+  const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
+  if (whole_patches) throw Error(ErrorCode::usage, origin + ": expected whole " + patches);
+  if (warn) {
+    warn(origin + " leaves the last " + std::to_string(rows) + " rows and " + std::to_string(columns) +
+         " columns of pixels outside the " + patches);
+  }
+}
+
 Model open_preset(const ModelOptions& options) {
   Model model{options.arch, "random", preset(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
   model.config.validate("--arch " + options.arch, ErrorCode::usage);
+  set_image_size(model.config, options, false, {});
   model.constants = random_weights(model.config, options.seed);
   return model;
 }
@@ -185,8 +217,11 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     origin += " with --set " + assignment;
   }
   model.config.validate(origin);
-  model.constants = std::make_unique<FileWeights>(
-      files, model.config, match_tensors(shapes, model.config, naming, file), std::move(warn));
+  const Grid stored_grid = grid_of(model.config);
+  const auto parts = match_tensors(shapes, model.config, naming, file);
+  if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
+  set_image_size(model.config, options, naming.family->whole_patches, warn);
+  model.constants = std::make_unique<FileWeights>(files, model.config, parts, stored_grid, std::move(warn));
   return model;
 }
 

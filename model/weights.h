@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/position_table.h"
 #include "model/vit_config.h"
 #include "runtime/graph/constants.h"
 
@@ -19,6 +21,9 @@ struct ModelOptions {
   std::string arch;
   uint64_t seed = 0;
   std::vector<std::string> set;  // "KEY=VALUE" overrides of the configuration
+  // The images that will come, where they aren't of the size that the model was published for: a learned
+  // position table is resampled. 0: as published.
+  uint64_t image_height = 0, image_width = 0;
 };
 
 struct Model {
@@ -26,6 +31,8 @@ struct Model {
   std::string family;  // whose names the checkpoint's tensors have; "random" for seeded weights
   ViTConfig config;    // valid
   std::unique_ptr<ConstantSource> constants;
+  // The grid that learned positions were stored for. They are resampled where the config's is another.
+  std::optional<Grid> stored_grid = std::nullopt;
 };
 
 // Called with one sentence about something that is odd but no reason to stop.

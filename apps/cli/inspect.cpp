@@ -68,11 +68,23 @@ std::optional<uint64_t> block_of(const std::string& name) {
   return std::strtoull(name.c_str() + 7, nullptr, 10);
 }
 
+// "37x37, resampled to 16x16 (bicubic)", or nothing where the table is used as it is.
+std::string resampled_positions(const Model& model) {
+  const ViTConfig& c = model.config;
+  const Grid now{c.grid_height(), c.grid_width()};
+  if (!model.stored_grid || *model.stored_grid == now) return {};
+  const auto text = [](Grid g) { return std::to_string(g.height) + "x" + std::to_string(g.width); };
+  return text(*model.stored_grid) + ", resampled to " + text(now) + " (" +
+         std::string(name_of(c.position_resize)) + ")";
+}
+
 void print_model(const Model& model, const InspectFlags& flags, const Graph& graph) {
   const ViTConfig& c = model.config;
   std::printf("%s (%s)\n\nconfiguration\n", shown(model.name).c_str(), model.family.c_str());
   for (const auto& [key, value] : fields_of(c.resolved()))
     std::printf("  %-20s %s\n", key.c_str(), value.c_str());
+  if (const std::string line = resampled_positions(model); !line.empty())
+    std::printf("  %-20s %s\n", "stored positions", line.c_str());
   const uint64_t count = parameter_count(c);
   std::printf("\nparameters %s (%s in f32, %s in f16)\n", grouped(count).c_str(), mib(4 * count).c_str(),
               mib(2 * count).c_str());
@@ -131,6 +143,7 @@ Json json_of_model(const Model& model, const InspectFlags& flags, const Graph& g
     const Json parsed = Json::parse(value, nullptr, false);
     line["config"][key] = parsed.is_discarded() ? Json(value) : parsed;
   }
+  if (model.stored_grid) line["stored_grid"] = {model.stored_grid->height, model.stored_grid->width};
   line["parameters"] = parameter_count(c);
   line["flops"] = flops(c, flags.batch);
   line["shapes"] = Json::array();

@@ -1,9 +1,11 @@
 #include "apps/cli/model_options.h"
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
 #include "runtime/util/error.h"
+#include "runtime/util/text.h"
 
 namespace vitrine::cli {
 
@@ -18,15 +20,42 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
 void add_plan_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--set", flags.set, "Overrides a field of the configuration: KEY=VALUE")
       ->allow_extra_args(false);
+  command.add_option("--image-size", flags.image_size,
+                     "Images of N or HxW pixels instead of the model's own; learned positions are resampled");
   command.add_option("--what", flags.what,
                      "logits, probabilities, features or tokens; else what the model itself returns");
   command.add_option("--variant", flags.variants,
                      "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
 }
 
+namespace {
+
+// "224" or "224x320", height first.
+std::pair<uint64_t, uint64_t> image_size_of(const std::string& text) {
+  if (text.empty()) return {0, 0};
+  const auto number = [&](std::string_view digits) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value == 0)
+      throw Error(ErrorCode::usage, "--image-size: found " + in_quotes(text) + ", expected N or HxW");
+    return value;
+  };
+  const size_t cross = text.find('x');
+  const uint64_t height = number(std::string_view(text).substr(0, cross));
+  return {height, cross == std::string::npos ? height : number(std::string_view(text).substr(cross + 1))};
+}
+
+}  // namespace
+
 Model open_model(const ModelFlags& flags, const CommonOptions& common) {
+  const auto [height, width] = image_size_of(flags.image_size);
   Model model = vitrine::open_model(
-      {.model = flags.model, .arch = flags.arch, .seed = common.seed, .set = flags.set},
+      {.model = flags.model,
+       .arch = flags.arch,
+       .seed = common.seed,
+       .set = flags.set,
+       .image_height = height,
+       .image_width = width},
       [](const std::string& sentence) { std::fprintf(stderr, "vitrine: warning: %s\n", sentence.c_str()); });
   if (!flags.arch.empty()) {
     std::fprintf(stderr, "%s with random weights from seed %llu\n", flags.arch.c_str(),

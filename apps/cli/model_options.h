@@ -14,13 +14,13 @@
 namespace vitrine::cli {
 
 struct ModelFlags {
-  std::string model, arch, what, variants;
+  std::string model, arch, what, variants, image_size;
   std::vector<std::string> set;
 };
 
 // Declares --model, --arch and those of add_plan_flags.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
-// Declares --set, --what and --variant.
+// Declares --set, --image-size, --what and --variant.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
 
 // Warnings of the model go to stderr. Random weights are announced there too.

@@ -91,6 +91,38 @@ TEST_CASE("vitrine run says in one sentence what is wrong with its files") {
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("vitrine run --image-size takes images of another size than the model was published for") {
+  const test::TemporaryFolder folder;
+  const std::string model = fixtures / "timm_vit", input = fixtures / "timm_vit" / "resized_input.npy",
+                    torchvision = fixtures / "torchvision" / "model.safetensors", out = folder / "o.npy";
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"run", "--input", input, "--output", out});
+    return vitrine(arguments);
+  };
+  check_failure(run({"--model", model}), 4, {"(2, 3, 48, 24)", "(B, 3, 32, 32)", "--image-size 48x24"});
+  for (const char* wrong : {"x24", "48x", "48x24x3", "-1", "0", "48X24", "99999999999999999999"})
+    check_failure(run({"--model", model, "--image-size", wrong}), 2, {"--image-size", wrong, "HxW"});
+  check_failure(run({"--model", model, "--image-size", "4"}), 2, {"--image-size 4x4", "patch_height"});
+  check_failure(run({"--model", torchvision, "--set", "heads=2", "--image-size", "48x28"}), 2,
+                {"--image-size 48x28", "patches of 8x8"});
+  test::test_device();
+  const auto result = run({"--model", model, "--image-size", "48x24"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  CHECK(result.err.empty());
+  const std::vector<float> logits = NpyFile(out).values<float>();
+  CHECK(test::relative_error(std::vector<double>(logits.begin(), logits.end()),
+                             NpyFile(fixtures / "timm_vit" / "resized_logits.npy").values<double>()) <= 2e-5);
+  // timm cuts off what fills no patch; so does Vitrine, and says so.
+  const auto cut = vitrine({"inspect", model, "--image-size", "50x31"});
+  CHECK(cut.status == 0);
+  CHECK_THAT(cut.err, ContainsSubstring("last 2 rows and 7 columns"));
+  CHECK_THAT(cut.out, ContainsSubstring("4x4, resampled to 6x3 (bicubic_antialias)"));
+  CHECK_THAT(vitrine({"inspect", model, "--image-size", "32"}).out, !ContainsSubstring("resampled"));
+  const auto random = vitrine({"inspect", "vit_tiny_patch16_224", "--image-size", "96x64", "--json"});
+  CHECK(nlohmann::json::parse(random.out)["attention"]["N"] == 25);
+}
+
 TEST_CASE("vitrine run leaves nothing behind where it cannot write") {
   test::test_device();
   const test::TemporaryFolder folder;

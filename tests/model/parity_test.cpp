@@ -10,6 +10,7 @@
 #include "model/weights.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
+#include "runtime/util/text.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
 
@@ -40,33 +41,51 @@ bool supports(DType dtype) {
   return dtype == DType::f32 || test::test_device().device->capabilities().supports(Need::storage16);
 }
 
+// The relative error of one output against its file, checked to be within the fixture's limit.
+void check_output(const std::filesystem::path& reference_file, Model& model, const std::string& what,
+                  std::span<const float> images, const nlohmann::json& limits) {
+  const std::vector<double> reference = NpyFile(reference_file).values<double>();
+  REQUIRE(*std::ranges::max_element(reference) > *std::ranges::min_element(reference));
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    if (!supports(dtype)) continue;
+    INFO(shown(reference_file) << " " << name_of(dtype));
+    Runner runner(*test::test_device().pipelines, model, {.dtype = dtype, .result = result_named(what)});
+    const std::vector<float> out = runner.run(images, 64);
+    REQUIRE(out.size() == reference.size());
+    CHECK(test::relative_error(std::vector<double>(out.begin(), out.end()), reference) <=
+          limits.at(std::string(name_of(dtype))).get<double>());
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every parity fixture is computed as PyTorch computes it") {
-  test::TestDevice& device = test::test_device();
+  test::test_device();
   const auto all = fixtures();
   REQUIRE(all.size() >= 20);
+  size_t resized = 0;
   for (const std::filesystem::path& fixture : all) {
     const nlohmann::json meta = read_json(fixture / "meta.json");
     std::vector<std::string> warnings;
-    const Model model =
-        open_model(options_of(fixture, meta), [&](const std::string& w) { warnings.push_back(w); });
+    const Warn warn = [&](const std::string& sentence) { warnings.push_back(sentence); };
+    ModelOptions options = options_of(fixture, meta);
+    Model model = open_model(options, warn);
     const std::vector<float> images = NpyFile(fixture / "input.npy").values<float>();
-    for (const auto& [name, shape] : meta.at("outputs").items()) {
-      const std::vector<double> reference = NpyFile(fixture / (name + ".npy")).values<double>();
-      REQUIRE(*std::ranges::max_element(reference) > *std::ranges::min_element(reference));
-      for (const DType dtype : {DType::f32, DType::f16}) {
-        if (!supports(dtype)) continue;
-        INFO(fixture.filename().string() << " " << name << " " << name_of(dtype));
-        Runner runner(*device.pipelines, model, {.dtype = dtype, .result = result_named(name)});
-        const std::vector<float> out = runner.run(images, 64);
-        REQUIRE(out.size() == reference.size());
-        const std::vector<double> wide(out.begin(), out.end());
-        CHECK(test::relative_error(wide, reference) <=
-              meta.at("limits").at(std::string(name_of(dtype))).get<double>());
-      }
+    for (const auto& [name, shape] : meta.at("outputs").items())
+      check_output(fixture / (name + ".npy"), model, name, images, meta.at("limits"));
+    // Another image size, for which the family's own rule resamples the positions.
+    CHECK(meta.contains("resized") == (model.config.positions == Positions::learned));
+    if (meta.contains("resized")) {
+      ++resized;
+      options.image_height = meta["resized"]["image_size"][0];
+      options.image_width = meta["resized"]["image_size"][1];
+      Model other = open_model(options, warn);
+      const std::string what = meta["resized"]["output"];
+      check_output(fixture / ("resized_" + what + ".npy"), other, what,
+                   NpyFile(fixture / "resized_input.npy").values<float>(), meta.at("limits"));
     }
     CHECK(warnings.empty());
     test::require_no_validation_messages();
   }
+  CHECK(resized >= 20);
 }

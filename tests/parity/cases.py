@@ -1,5 +1,6 @@
 """The table of fixtures, and how a row becomes a model, a checkpoint, a config.json and an input."""
 
+import copy
 import dataclasses
 import json
 import re
@@ -10,6 +11,7 @@ import torch
 
 import models
 import naming
+import positions
 
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 NAMINGS = ("timm", "torchvision", "hf_vit", "hf_deit", "hf_backbone", "myvit")
@@ -40,8 +42,64 @@ class Built:
 
     def reference(self):
         """Every output in float64."""
-        with torch.inference_mode():
-            return {k: v.numpy() for k, v in self.model(torch.from_numpy(self.image).double()).items()}
+        return outputs_of(self.model, self.image)
+
+
+@dataclasses.dataclass
+class Resized:
+    """The same weights on images of another size, for which the positions are resampled."""
+
+    case: Case
+    built: Built
+    size: tuple
+    image: np.ndarray
+
+    def reference(self, rule=None):
+        """Every output in float64, by the library's own rule or by another one."""
+        model = copy.deepcopy(self.built.model)
+        patch = models.pair(self.case.options.get("patch_size", 16))
+        old, new = (tuple(s // p for s, p in zip(size, patch)) for size in (image_shape(self.case)[2:], self.size))
+        name, table = position_table(model)
+        rows = table.reshape(1, -1, table.shape[-1])
+        rows = positions.resample(
+            rows,
+            old,
+            new,
+            rule or positions.rule_of(self.case.naming),
+            single=self.case.naming in positions.SINGLE,
+        )
+        owner = model.get_submodule(name.rpartition(".")[0])
+        table = torch.nn.Parameter(rows.reshape(*table.shape[:-2], -1, table.shape[-1]), requires_grad=False)
+        setattr(owner, name.rpartition(".")[2], table)
+        if isinstance(model, models.TorchvisionOracle):
+            model.model.image_size = self.size[0]
+        return outputs_of(model, self.image)
+
+
+def outputs_of(model, image):
+    with torch.inference_mode():
+        return {k: v.numpy() for k, v in model(torch.from_numpy(image).double()).items()}
+
+
+def position_table(model):
+    """(name, table) of the learned positions; ("", None) where there are none."""
+    for name, value in model.named_parameters():
+        if re.search(r"(^|\.)(pos_embed|pos_embedding|position_embedding\.weight|position_embeddings)$", name):
+            return name, value.detach()
+    return "", None
+
+
+def resized(case, built):
+    """Two more patches down and one less across (torchvision: a larger square); None without a table."""
+    if position_table(built.model)[1] is None:
+        return None
+    patch = models.pair(case.options.get("patch_size", 16))
+    height, width = (size // p for size, p in zip(image_shape(case)[2:], patch))
+    width += 2 if case.naming == "torchvision" else -1
+    size = ((height + 2) * patch[0], width * patch[1])
+    shape = (*image_shape(case)[:2], *size)
+    image = np.random.default_rng([seed_of(case), 2]).standard_normal(shape).astype(np.float32)
+    return Resized(case, built, size, image)
 
 
 def image_shape(case):

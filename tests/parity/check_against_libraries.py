@@ -78,6 +78,26 @@ def timm_arguments(case, accepted):
     return out
 
 
+def resized_by_timm(timm, kind, norm, case, built, other, folder):
+    arguments = timm_arguments(case, inspect.signature(kind).parameters)
+    theirs = kind(**{**arguments, "img_size": other.size}, norm_layer=norm).double().eval()
+    patch = models.pair(case.options.get("patch_size", 16))
+    table = timm.layers.resample_abs_pos_embed(
+        built.state["pos_embed"],
+        new_size=[s // p for s, p in zip(other.size, patch)],
+        old_size=[s // p for s, p in zip(cases.image_shape(case)[2:], patch)],
+        num_prefix_tokens=0 if theirs.no_embed_class else theirs.num_prefix_tokens,
+    )
+    load_both_ways(theirs, {**built.state, "pos_embed": table})
+    reference, image = other.reference(), torch.from_numpy(other.image).double()
+    judged = "logits" if "logits" in reference else "features"
+    pairs = [(reference[judged], theirs(image))]
+    if case.config:
+        loaded = timm.create_model(f"local-dir:{folder}", pretrained=True, img_size=other.size)
+        pairs.append((reference[judged], loaded.double().eval()(image)))
+    return pairs
+
+
 def against_timm(case, built, folder):
     timm = library("timm")
     kind = timm.models.vision_transformer.VisionTransformer
@@ -104,6 +124,9 @@ def against_timm(case, built, folder):
         if case.config:  # timm builds the model from our config.json and reads our file
             loaded = timm.create_model(f"local-dir:{folder}", pretrained=True).double().eval()
             pairs.append((reference[judged], loaded(image)))
+    other = cases.resized(case, built)
+    if other is not None and hasattr(timm.layers, "resample_abs_pos_embed"):
+        pairs += resized_by_timm(timm, kind, norm, case, built, other, folder)
     return f"timm {timm.__version__}", difference(pairs)
 
 
@@ -135,6 +158,18 @@ def against_transformers(case, built, folder):
                 (reference["logits"], out.logits),
                 (reference["tokens"], backbone(image).last_hidden_state),
             ]
+        other = cases.resized(case, built)
+        if other is not None:
+            flag = {}
+            if "interpolate_pos_encoding" in inspect.signature(theirs.forward).parameters:
+                flag["interpolate_pos_encoding"] = True
+            out = theirs(torch.from_numpy(other.image).double(), **flag)
+            hidden = getattr(out, "last_hidden_state", None)
+            pairs.append(
+                (other.reference()["tokens"], hidden)
+                if hidden is not None
+                else (other.reference()["logits"], out.logits)
+            )
     return f"transformers {transformers.__version__}", difference(pairs)
 
 
@@ -149,6 +184,14 @@ def against_torchvision(case, built, folder):
     with torch.inference_mode():
         pairs = [(reference[what], value) for what, value in ours(image).items()]
         pairs.append((reference["logits"], built.model.model(image)))
+        other = cases.resized(case, built)
+        transformer = torchvision.models.vision_transformer
+        state = transformer.interpolate_embeddings(
+            other.size[0], case.options["patch_size"], dict(built.model.model.state_dict())
+        )
+        larger = cases.torchvision_model({**case.options, "img_size": other.size[0]}).model.double().eval()
+        larger.load_state_dict(state)
+        pairs.append((other.reference()["logits"], larger(torch.from_numpy(other.image).double())))
     return f"torchvision {torchvision.__version__}", difference(pairs)
 
 

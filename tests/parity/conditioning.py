@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
+import positions
+
 # A key bias adds the same number to a whole row of scores, which softmax takes away again.
 INERT = re.compile(r"k_mappings\.\d+\.bias$")
 EPS = {1e-12, 1e-6, 1e-5}  # of the families' norms
@@ -80,9 +82,24 @@ def worst(outputs, reference, listed):
     return max(relative_error(outputs[what], reference[what]) for what in listed)
 
 
+def judged_output(case):
+    return "logits" if "logits" in case.outputs else "features"
+
+
+def check_resized(case, resized, limits):
+    """ValueError when another rule of resampling positions would pass for the library's own."""
+    judged = judged_output(case)
+    own = resized.reference()[judged]
+    others = positions.RULES.keys() - {positions.rule_of(case.naming)}
+    least = min(relative_error(resized.reference(rule)[judged], own) for rule in others)
+    if variation(own) < 0.05 or least < 20 * limits["f32"]:
+        raise ValueError(f"{case.name}: another rule for the positions changes {judged} by {least:.2g} only")
+    return f", another rule for positions {least:.2g}"
+
+
 def check(case, built, reference, limits):
     """A line of figures; ValueError when the fixture would hide a mistake or fail an honest run."""
-    judged = "logits" if "logits" in case.outputs else "features"
+    judged = judged_output(case)
     for what in case.outputs:
         if not np.isfinite(reference[what]).all():
             raise ValueError(f"{case.name}: {what} is not finite")

@@ -28,12 +28,22 @@ def write_fixture(case, folder):
             f"{case.name}: lists the outputs {', '.join(missing)}, which the model does not have"
         )
     report = conditioning.check(case, built, reference, LIMITS)
+    resized = cases.resized(case, built)
+    if resized is not None:
+        report += conditioning.check_resized(case, resized, LIMITS)
     cases.write(case, built, folder)
     for what in case.outputs:
         np.save(folder / f"{what}.npy", reference[what])
+    extra = {}
+    if resized is not None:
+        judged = conditioning.judged_output(case)
+        np.save(folder / "resized_input.npy", resized.image)
+        np.save(folder / f"resized_{judged}.npy", resized.reference()[judged])
+        extra = {"resized": {"image_size": list(resized.size), "output": judged}}
     cases.write_json(
         folder / "meta.json",
         {
+            **extra,
             "covers": case.covers,
             "limits": LIMITS,
             # A folder is read with its config.json; a bare file has its sizes inferred from names and shapes.

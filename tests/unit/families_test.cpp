@@ -37,6 +37,7 @@ void check_same(ViTConfig found, ViTConfig expected) {
     c->key_width = c->head_key_width();
     c->value_width = c->head_value_width();
     c->layer_scale_init = 0;
+    c->position_resize = {};
   }
   CHECK(to_string(found) == to_string(expected));
 }
