@@ -28,6 +28,11 @@ fs::path find_in_folder(const fs::path& path) {
   for (const char* name : {single_name, index_name}) {
     if (fs::exists(path / name, ignored)) return path / name;
   }
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (fs::exists(path / name, ignored))
+      fail(path, std::string("the folder has ") + name + " and no " + single_name +
+                     ", expected safetensors, the only weights that are read");
+  }
   fail(path, std::string("the folder has neither ") + single_name + " nor " + index_name);
 }
 

@@ -7,6 +7,7 @@
 
 #include "model/config_json.h"
 #include "model/families.h"
+#include "model/hub_cache.h"
 #include "model/init_weights.h"
 #include "model/presets.h"
 #include "model/tensor_files.h"
@@ -192,17 +193,24 @@ Model open_preset(const ModelOptions& options) {
   return model;
 }
 
+// A model on disk goes before one in Hugging Face's cache.
+std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(model, ignored);
+  return there || !is_hub_name(model.string()) ? model : find_in_hub_cache(model.string(), warn);
+}
+
 Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
-  const std::filesystem::path config_path = options.model / "config.json";
-  const bool has_config =
-      std::filesystem::is_directory(options.model) && std::filesystem::exists(config_path);
+  const std::filesystem::path path = find_checkpoint(options.model, warn);
+  const std::filesystem::path config_path = path / "config.json";
+  const bool has_config = std::filesystem::is_directory(path) && std::filesystem::exists(config_path);
   nlohmann::json json;
   if (has_config) {
     json = read_json(config_path);
     check_model_type(json, shown(config_path));
   }
-  const auto files = std::make_shared<const TensorFiles>(options.model);
+  const auto files = std::make_shared<const TensorFiles>(path);
   const std::string file = shown(files->path());
   TensorShapes shapes;
   for (const StoredTensor& tensor : files->tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
@@ -220,6 +228,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const Grid stored_grid = grid_of(model.config);
   const auto parts = match_tensors(shapes, model.config, naming, file);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
+  model.path = path;
   set_image_size(model.config, options, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, model.config, parts, stored_grid, std::move(warn));
   return model;

@@ -15,8 +15,8 @@
 namespace vitrine {
 
 struct ModelOptions {
-  // A folder with model.safetensors (or its index) and config.json, or one .safetensors file. Empty:
-  // `arch` names a preset, whose weights are random.
+  // A folder with model.safetensors (or its index) and config.json, one .safetensors file, or the name of
+  // a model in Hugging Face's cache. Empty: `arch` names a preset, whose weights are random.
   std::filesystem::path model;
   std::string arch;
   uint64_t seed = 0;
@@ -33,6 +33,8 @@ struct Model {
   std::unique_ptr<ConstantSource> constants;
   // The grid that learned positions were stored for. They are resampled where the config's is another.
   std::optional<Grid> stored_grid = std::nullopt;
+  // Where the checkpoint lies, after a name was looked up in Hugging Face's cache; empty for random weights.
+  std::filesystem::path path = {};
 };
 
 // Called with one sentence about something that is odd but no reason to stop.

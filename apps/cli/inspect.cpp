@@ -9,6 +9,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
+#include "model/hub_cache.h"
 #include "model/parameters.h"
 #include "model/presets.h"
 #include "runtime/util/error.h"
@@ -186,7 +187,7 @@ void add_plan(Json& line, const Plan& plan, DType dtype) {
 void inspect(InspectFlags flags, const CommonOptions& common) {
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions options = plan_options(flags.model);
-  if (std::filesystem::exists(flags.subject)) {
+  if (std::filesystem::exists(flags.subject) || is_hub_name(flags.subject)) {
     flags.model.model = flags.subject;
   } else if (find_preset(flags.subject)) {
     flags.model.arch = flags.subject;

@@ -11,7 +11,8 @@ namespace vitrine::cli {
 
 void add_model_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--model", flags.model,
-                     "Folder with model.safetensors and config.json, or one .safetensors file");
+                     "Folder with model.safetensors and config.json, one .safetensors file, or the name of a "
+                     "model in Hugging Face's cache (google/vit-base-patch16-224)");
   command.add_option("--arch", flags.arch,
                      "Architecture with random weights, such as vit_base_patch16_224 or vit_b_16");
   add_plan_flags(command, flags);

@@ -123,6 +123,40 @@ TEST_CASE("vitrine run --image-size takes images of another size than the model 
   CHECK(nlohmann::json::parse(random.out)["attention"]["N"] == 25);
 }
 
+TEST_CASE("a model's name is looked up in Hugging Face's cache") {
+  const test::TemporaryFolder cache;
+  namespace fs = std::filesystem;
+  const std::map<std::string, std::string> environment = {{"HF_HUB_CACHE", cache.path()}};
+  const auto inspect = [&](const std::string& name) { return vitrine({"inspect", name}, environment); };
+  check_failure(inspect("org/tiny"), 4,
+                {"org/tiny", cache.path().string(), "models--org--tiny", "hf download org/tiny"});
+  check_failure(vitrine({"run", "--model", "org/tiny", "--input", "x.npy", "--output", "y.npy"}, environment),
+                4, {"org/tiny", "hf download org/tiny"});
+
+  // As the hub's own client lays it out: a snapshot of links to blobs.
+  const fs::path repository = cache / "models--org--tiny", snapshot = repository / "snapshots" / "0123abcd";
+  for (const fs::path& made : {repository / "refs", repository / "blobs", snapshot})
+    fs::create_directories(made);
+  (void)cache.file("models--org--tiny/refs/main", "0123abcd");
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    fs::copy_file(fixtures / "hf_vit" / name, repository / "blobs" / name);
+    fs::create_symlink(fs::path("../../blobs") / name, snapshot / name);
+  }
+  test::test_device();
+  const auto found = inspect("org/tiny");
+  CHECK(found.status == 0);
+  CHECK(found.err.empty());
+  CHECK_THAT(found.out, ContainsSubstring("org/tiny (hf)"));
+  fs::remove(repository / "refs" / "main");
+  CHECK_THAT(inspect("org/tiny").err, ContainsSubstring("0123abcd"));
+
+  fs::remove(snapshot / "model.safetensors");
+  (void)cache.file("models--org--tiny/snapshots/0123abcd/pytorch_model.bin", "x");
+  const auto pickled = inspect("org/tiny");
+  CHECK(pickled.status == 4);
+  CHECK_THAT(pickled.err, ContainsSubstring("pytorch_model.bin") && ContainsSubstring("safetensors"));
+}
+
 TEST_CASE("vitrine run leaves nothing behind where it cannot write") {
   test::test_device();
   const test::TemporaryFolder folder;
