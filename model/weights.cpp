@@ -228,6 +228,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const Grid stored_grid = grid_of(model.config);
   const auto parts = match_tensors(shapes, model.config, naming, file);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
+  if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;
   set_image_size(model.config, options, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, model.config, parts, stored_grid, std::move(warn));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/labels.h"
 #include "model/position_table.h"
 #include "model/vit_config.h"
 #include "runtime/graph/constants.h"
@@ -33,6 +34,7 @@ struct Model {
   std::unique_ptr<ConstantSource> constants;
   // The grid that learned positions were stored for. They are resampled where the config's is another.
   std::optional<Grid> stored_grid = std::nullopt;
+  Labels labels = {};
   // Where the checkpoint lies, after a name was looked up in Hugging Face's cache; empty for random weights.
   std::filesystem::path path = {};
 };

@@ -131,8 +131,10 @@ TEST_CASE("config.json is checked before the tensors, and its sizes before memor
   folder.file("config.json",
               R"({"vitrine": {"image_height": 28, "image_width": 28, "patch_height": 4, "patch_width": 4,
     "channels": 1, "dim": 8, "depth": 2, "heads": 2, "per_head_maps": true, "projection": false, "classes": 10,
-    "positions": "sincos", "final_norm": false, "softmax_output": true, "eps": 1e-05}})");
+    "positions": "sincos", "final_norm": false, "softmax_output": true, "eps": 1e-05}, "label_names": ["nought", "one"]})");
   const Model model = open_model({.model = folder.path()});
+  CHECK(model.labels[1] == "one");
+  CHECK(model.labels[2] == "class 2");
   CHECK(model.config.softmax_output);
   CHECK(model.config.heads == 2);
 }
