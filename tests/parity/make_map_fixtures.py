@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Writes the attention maps of some fixtures: make_map_fixtures.py [--out DIR]. README.md says what they are.
+
+The weights are those that the model itself used in its forward pass, in float64: what its softmaxes
+returned. Rollout is computed from them with whole matrices, as published implementations do.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+import cases
+
+NAMES = (
+    "timm_vit",
+    "deit_distilled",
+    "timm_registers",
+    "timm_qk_scale",
+    "timm_non_square",
+    "timm_mean_pooled",
+    "timm_mean_pooled_no_class",
+    "torchvision",
+    "hf_vit",
+    "hf_deit",
+    "myvit",
+)
+
+
+@contextlib.contextmanager
+def recorded_softmaxes():
+    """Collects every attention map made inside, [B, H, N, N], or [B, N, N] where each head has a softmax."""
+    found = []
+    softmax, attend = torch.Tensor.softmax, nn.MultiheadAttention.forward
+
+    def recording_softmax(self, *args, **kwargs):
+        out = softmax(self, *args, **kwargs)
+        if out.dim() > 2:
+            found.append(out)
+        return out
+
+    def recording_attend(self, *args, **kwargs):
+        out, weights = attend(self, *args, **{**kwargs, "need_weights": True, "average_attn_weights": False})
+        found.append(weights)
+        return out, weights
+
+    torch.Tensor.softmax, nn.MultiheadAttention.forward = recording_softmax, recording_attend
+    try:
+        yield found
+    finally:
+        torch.Tensor.softmax, nn.MultiheadAttention.forward = softmax, attend
+
+
+def attention(model, image):
+    """[L, B, H, N, N]"""
+    with recorded_softmaxes() as found, torch.inference_mode():
+        model(torch.from_numpy(image).double())
+    if found[0].dim() == 4:
+        return torch.stack(found)
+    heads = len(found) // len(model.blocks)
+    return torch.stack([torch.stack(found[i : i + heads], dim=1) for i in range(0, len(found), heads)])
+
+
+def rollout(weights):
+    """[L, B, H, N, N] to [B, N, N] (Abnar & Zuidema 2020)."""
+    joint = torch.eye(weights.shape[-1], dtype=torch.float64)
+    for layer in weights.mean(dim=2):
+        a = 0.5 * layer + 0.5 * torch.eye(weights.shape[-1], dtype=torch.float64)
+        joint = a / a.sum(dim=-1, keepdim=True) @ joint
+    return joint
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Write the attention maps of tests/parity.")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "maps")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    for case in cases.FIXTURES:
+        if case.name not in NAMES:
+            continue
+        built = cases.build(case)
+        weights = attention(built.model, built.image)
+        if (weights.std(dim=-1) < 0.1 * weights.mean(dim=-1)).any():
+            raise ValueError(f"{case.name}: some row of weights hardly varies: anything would pass")
+        folder = arguments.out / case.name
+        folder.mkdir(parents=True, exist_ok=True)
+        # The last image, so that a reader has to find it in the batch. Rounding to float32 is off by 6e-8.
+        np.save(folder / "attention.npy", weights[:, -1].numpy().astype(np.float32))
+        np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
+        print(f"{case.name:30} {list(weights[:, -1].shape)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
