@@ -13,16 +13,26 @@ Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions optio
       options_(std::move(options)),
       weights_(pipelines, *model.constants) {}
 
-Plan Runner::plan(uint64_t batch) const {
-  const auto graph =
-      make_vit_graph(model_.config, {.batch = batch, .dtype = options_.dtype, .result = options_.result});
-  return make_plan(graph, pipelines_.device().capabilities(), options_.plan);
+ViTGraphOptions Runner::graph_options(uint64_t batch) const {
+  return {.batch = batch, .dtype = options_.dtype, .result = options_.result};
 }
+
+Plan Runner::plan_of(const ViTGraphOptions& options) const {
+  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
+}
+
+Plan Runner::plan(uint64_t batch) const { return plan_of(graph_options(batch)); }
 
 Executable& Runner::executable(uint64_t batch) {
   std::unique_ptr<Executable>& made = executables_[batch];
   if (!made) made = std::make_unique<Executable>(weights_, plan(batch));
   return *made;
+}
+
+std::unique_ptr<Executable> Runner::executable_with(BlockTaps taps, uint64_t batch) {
+  ViTGraphOptions options = graph_options(batch);
+  options.taps = std::move(taps);
+  return std::make_unique<Executable>(weights_, plan_of(options));
 }
 
 uint64_t Runner::image_elements() const {

@@ -30,6 +30,8 @@ class Runner {
   Plan plan(uint64_t batch) const;
   // Made on first use.
   Executable& executable(uint64_t batch);
+  // One that is looked into while it runs, on the same copy of the weights.
+  std::unique_ptr<Executable> executable_with(BlockTaps taps, uint64_t batch);
 
   // Numbers that go in and come out of one image.
   uint64_t image_elements() const;
@@ -41,6 +43,8 @@ class Runner {
   std::vector<float> run(std::span<const float> images, uint64_t largest_batch);
 
  private:
+  ViTGraphOptions graph_options(uint64_t batch) const;
+  Plan plan_of(const ViTGraphOptions& options) const;
   uint64_t fitting_batch(uint64_t wanted) const;
 
   PipelineStore& pipelines_;

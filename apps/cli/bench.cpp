@@ -12,6 +12,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
+#include "model/attention_maps.h"
 #include "runtime/util/error.h"
 #include "runtime/util/philox.h"
 #include "runtime/util/text.h"
@@ -27,7 +28,7 @@ struct BenchFlags {
   std::vector<uint64_t> batches{1};
   std::vector<std::string> dtypes;
   uint64_t runs = 0;
-  bool json = false;
+  bool json = false, maps = false;
 };
 
 // One row of the per-operator table.
@@ -42,6 +43,7 @@ struct Measurement {
   DType dtype = DType::f32;
   double median = 0, least = 0, most = 0;  // seconds a batch
   double flops = 0;                        // of a batch
+  double maps_median = 0, maps_ratio = 0;  // with attention maps; 0 unless asked for
   uint64_t runs = 0, peak_device_bytes = 0, checksum = 0;
   std::vector<OperatorTime> operators;
 };
@@ -65,6 +67,17 @@ uint64_t checksum_of(std::span<const std::byte> bytes) {  // FNV-1a
   uint64_t hash = 0xcbf29ce484222325ull;
   for (const std::byte b : bytes) hash = (hash ^ static_cast<uint8_t>(b)) * 0x100000001b3ull;
   return hash;
+}
+
+// The model's result among an executable's outputs.
+std::span<const std::byte> result_of(const Executable& executable, Result result) {
+  return executable.output(executable.output_index(name_of(result)));
+}
+
+double seconds_of_run(Executable& executable) {
+  const auto start = Clock::now();
+  executable.run();
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void require_finite(std::span<const std::byte> output, const std::string& label) {
@@ -108,8 +121,16 @@ std::vector<OperatorTime> times_by_operator(const Plan& plan, std::vector<Profil
   return rows;
 }
 
-Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype, const BenchFlags& flags,
-                    const std::string& name, uint64_t seed) {
+// The model that also gives the class token's attention (or the pooled patches'), of all heads of all
+// layers.
+std::unique_ptr<Executable> with_maps(Runner& runner, const ViTConfig& config, uint64_t batch) {
+  AttentionMapOptions all;
+  for (uint64_t layer = 0; layer < config.depth; ++layer) all.layers.push_back(layer);
+  return runner.executable_with(AttentionMaps(config, all).taps(), batch);
+}
+
+Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uint64_t batch, DType dtype,
+                    const BenchFlags& flags, const std::string& name, uint64_t seed) {
   device.reset_peaks();
   Executable& executable = runner.executable(batch);
   Measurement m{.batch = batch, .dtype = dtype, .flops = executable.plan().flops()};
@@ -118,6 +139,12 @@ Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype,
   require_finite(executable.output(0),
                  name + " at batch " + std::to_string(batch) + " in " + std::string(name_of(dtype)));
   m.checksum = checksum_of(executable.output(0));
+  std::unique_ptr<Executable> mapped;
+  if (flags.maps) {
+    mapped = with_maps(runner, config, batch);
+    fill_images(mapped->input(0), seed);
+    mapped->run();
+  }
 
   // Profiled runs take turns with timed ones, so that both see the same load of the machine. The first
   // profile also cuts the submissions by what it measures.
@@ -125,7 +152,7 @@ Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype,
   constexpr size_t least_runs = 5, most_runs = 200, profiled_runs = 5;
   const bool timestamps = device.capabilities().timestamp_valid_bits != 0;
   std::vector<Profile> profiles;
-  std::vector<double> seconds;
+  std::vector<double> seconds, maps_seconds, maps_ratios;
   double total = 0;
   const auto enough = [&] {
     if (flags.runs) return seconds.size() >= flags.runs;
@@ -133,15 +160,27 @@ Measurement measure(Runner& runner, Device& device, uint64_t batch, DType dtype,
   };
   while (!enough()) {
     if (timestamps && profiles.size() < profiled_runs) profiles.push_back(executable.profile());
-    const auto start = Clock::now();
-    executable.run();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    // With and without maps take turns at going first, so that a drift of the machine's load favours neither.
+    const bool maps_first = mapped && seconds.size() % 2 != 0;
+    if (maps_first) maps_seconds.push_back(seconds_of_run(*mapped));
+    seconds.push_back(seconds_of_run(executable));
+    if (mapped && !maps_first) maps_seconds.push_back(seconds_of_run(*mapped));
+    if (mapped) maps_ratios.push_back(maps_seconds.back() / seconds.back());
     total += seconds.back();
   }
   m.operators = times_by_operator(executable.plan(), std::move(profiles));
   if (checksum_of(executable.output(0)) != m.checksum) {
     throw Error(ErrorCode::failed,
                 name + ": the last run's output differs from the first one's, expected the same bits");
+  }
+  if (mapped) {
+    if (checksum_of(result_of(*mapped, runner.result())) != m.checksum) {
+      throw Error(
+          ErrorCode::failed,
+          name + ": the output with attention maps differs from that without, expected the same bits");
+    }
+    m.maps_median = median_of(maps_seconds);
+    m.maps_ratio = median_of(maps_ratios);
   }
   m.runs = seconds.size();
   m.median = median_of(seconds);
@@ -163,6 +202,10 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
   line["median_ms"] = m.median * 1e3;
   line["min_ms"] = m.least * 1e3;
   line["max_ms"] = m.most * 1e3;
+  if (m.maps_ratio > 0) {
+    line["maps_median_ms"] = m.maps_median * 1e3;
+    line["maps_ratio"] = m.maps_ratio;
+  }
   line["images_per_second"] = static_cast<double>(m.batch) / m.median;
   line["gflops"] = m.flops / m.median / 1e9;
   line["peak_device_bytes"] = m.peak_device_bytes;
@@ -186,6 +229,10 @@ void print_text(const Measurement& m, const std::string& name, const Capabilitie
   std::printf("  %.3f ms a batch (median of %" PRIu64 ", %.3f to %.3f), %.2f images/s, %.1f GFLOP/s\n",
               m.median * 1e3, m.runs, m.least * 1e3, m.most * 1e3, static_cast<double>(m.batch) / m.median,
               m.flops / m.median / 1e9);
+  if (m.maps_ratio > 0) {
+    std::printf("  %.3f ms with attention maps, %.4f times as long (medians of runs in turns)\n",
+                m.maps_median * 1e3, m.maps_ratio);
+  }
   std::printf("  peak device memory %.1f MiB, output checksum %016" PRIx64 "\n",
               static_cast<double>(m.peak_device_bytes) / (1 << 20), m.checksum);
   double total = 0;
@@ -215,7 +262,7 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
     const DType dtype = dtype_for(dtype_name, device->capabilities());
     Runner runner(pipelines, model, {.dtype = dtype, .result = what, .plan = plan});
     for (const uint64_t batch : flags.batches) {
-      const Measurement m = measure(runner, *device, batch, dtype, flags, name, common.seed);
+      const Measurement m = measure(runner, model.config, *device, batch, dtype, flags, name, common.seed);
       if (flags.json) {
         print_json(m, name, device->capabilities());
       } else {
@@ -240,6 +287,8 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->check(CLI::IsMember({"f32", "f16", "auto"}));
   command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least five")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
+  command->add_flag("--maps", flags->maps,
+                    "Also with the pooled token's attention maps of all heads and layers, in turns");
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
 }

@@ -224,6 +224,14 @@ TEST_CASE("vitrine bench prints one JSON line a combination with all that was pr
   CHECK(all[0]["checksum"] == all[2]["checksum"]);
   CHECK(all[0]["checksum"] != all[1]["checksum"]);
   check_failure(vitrine({"bench", "--arch", "myvit_mnist", "--batch", "0"}), 2, {"--batch"});
+
+  const auto maps = vitrine({"bench", "--arch", "myvit_mnist", "--runs", "5", "--maps", "--json"});
+  INFO(maps.err);
+  REQUIRE(maps.status == 0);
+  const auto line = nlohmann::json::parse(maps.out);
+  CHECK(line["maps_median_ms"] > 0);
+  CHECK(line["maps_ratio"] > 0);
+  CHECK(line["checksum"] == all[0]["checksum"]);
 }
 
 }  // namespace vitrine
