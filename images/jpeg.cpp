@@ -14,6 +14,7 @@
 
 #include "images/decoders.h"
 #include "images/exif.h"
+#include "images/jpeg_markers.h"
 
 namespace vitrine {
 namespace {
@@ -90,10 +91,10 @@ class JpegReader {
   uint32_t width() const { return jpeg_.image_width; }
   uint32_t height() const { return jpeg_.image_height; }
   int components() const { return jpeg_.num_components; }
-  int precision() const { return jpeg_.data_precision; }
   uint32_t rows() const { return row_; }
   const char* words() const { return errors_.words.data(); }
 
+  // Known from the header on, and gone once the pixels were read.
   std::vector<std::byte> exif() const {
     constexpr std::array<JOCTET, 6> prefix{'E', 'x', 'i', 'f', 0, 0};
     std::vector<std::byte> block;
@@ -134,7 +135,8 @@ class JpegReader {
       if (jpeg_.num_components == 4) rgb_from_cmyk(row, jpeg_.image_width);
       row_++;
     }
-    return Step::done;  // the end marker may be missing
+    jpeg_finish_decompress(&jpeg_);  // false where the end marker is missing, which is no loss
+    return Step::done;
   }
 
   // Adobe stores ink inverted, 255 for none, and everybody else followed; so Pillow always takes it
@@ -167,28 +169,26 @@ bool is_jpeg(FileBytes file) {
 }
 
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options) {
+  const JpegFrame frame = read_jpeg_markers(file, name);
+  check_size(frame.width, frame.height, name, options);
   JpegReader reader(file, options.exif);
   const auto check = [&](JpegReader::Step step, const std::string& where) {
-    if (step == JpegReader::Step::truncated)
+    if (step == JpegReader::Step::truncated) {
       refuse_picture(name, "the JPEG ends " + where + ": the file is truncated");
+    }
     if (step == JpegReader::Step::broken) {
-      refuse_picture(name, std::string("the JPEG is broken ") + where + " (" + reader.words() + ")");
+      refuse_picture(name, "the JPEG is broken " + where + " (" + reader.words() + ")");
     }
   };
   check(reader.read_header(), "in its header");
-  if (reader.components() != 1 && reader.components() != 3 && reader.components() != 4) {
-    refuse_picture(name, "the JPEG has " + std::to_string(reader.components()) +
-                             " color components, expected 1 (grey), 3 (color) or 4 (CMYK)");
+  if (reader.width() != frame.width || reader.height() != frame.height ||
+      reader.components() != static_cast<int>(frame.components)) {
+    refuse_picture(name, "the JPEG has two frame headers that do not agree");
   }
-  if (reader.precision() != 8) {
-    refuse_picture(name,
-                   "the JPEG has samples of " + std::to_string(reader.precision()) + " bits, expected 8");
-  }
-  check_size(reader.width(), reader.height(), name, options);
   Decoded decoded{.image = black_image(reader.width(), reader.height())};
+  if (options.exif) decoded.orientation = exif_orientation(reader.exif());
   const JpegReader::Step step = reader.read_pixels(decoded.image);
   check(step, "after row " + std::to_string(reader.rows()) + " of " + std::to_string(reader.height()));
-  if (options.exif) decoded.orientation = exif_orientation(reader.exif());
   return decoded;
 }
 
