@@ -1,0 +1,36 @@
+// Every picture of tests/images/pictures against what Pillow made of it (make.py).
+#include "tests/support/pictures.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "images/image.h"
+
+namespace vitrine::test {
+namespace {
+
+TEST_CASE("every picture has the bytes that Pillow gives") {
+  const std::vector<Picture> all = pictures();
+  CHECK(all.size() >= 100);
+  for (const Picture& picture : all) {
+    INFO(picture.name << " (" << picture.covers << ")");
+    const Image image = decode_image(picture.path());
+    if (!picture.bytes.empty()) CHECK(rgb_bytes(image) == picture.bytes);
+    check_picture(image, picture.rgb);
+    CHECK(crc32(grey_from_rgb(image)) == picture.grey);
+  }
+}
+
+TEST_CASE("EXIF turns a picture on request only") {
+  int turned = 0;
+  for (const Picture& picture : pictures()) {
+    if (picture.rgb.width * uint64_t{picture.rgb.height} > 100'000) continue;
+    INFO(picture.name << " (" << picture.covers << ")");
+    check_picture(decode_image(picture.path(), {.exif = true}), picture.turned);
+    turned += picture.turned.bands != picture.rgb.bands ? 1 : 0;
+  }
+  CHECK(turned == 10);  // seven ways in a JPEG, two places in a PNG, and a WebP
+}
+
+}  // namespace
+}  // namespace vitrine::test
