@@ -1,0 +1,16 @@
+// From what somebody named on a command line to the pictures meant.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace vitrine {
+
+// A file stands for itself, whatever it is called: whether it is a picture is found out by reading it. A
+// folder stands for the files in it (not in folders inside) whose names end in .jpg, .jpeg, .jpe, .jfif,
+// .png, .apng or .webp, in upper or lower case, sorted by name. Error(failed) for a folder without such files
+// or one that cannot be read. The order of `named` is kept.
+std::vector<std::filesystem::path> picture_files(std::span<const std::filesystem::path> named);
+
+}  // namespace vitrine
