@@ -23,6 +23,30 @@ namespace {
 // No picture within the default cap needs more: eight bytes a pixel uncompressed, and some metadata.
 constexpr uint64_t largest_file = uint64_t{3} << 29;
 
+// What else people have in their folders, so that the message can say what it is.
+std::string_view other_format(std::string_view start) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> known{{
+      {"GIF8", "a GIF"},
+      {"BM", "a BMP"},
+      {std::string_view("II*\0", 4), "a TIFF"},
+      {std::string_view("MM\0*", 4), "a TIFF"},
+      {std::string_view("\0\0\0\x0cJXL ", 8), "a JPEG XL"},
+      {std::string_view("\xff\x0a", 2), "a JPEG XL"},
+      {std::string_view("\0\0\0\x0cjP  ", 8), "a JPEG 2000"},
+      {"%PDF", "a PDF"},
+      {"<svg", "an SVG"},
+  }};
+  for (const auto& [magic, name] : known) {
+    if (start.starts_with(magic)) return name;
+  }
+  if (start.size() >= 12 && start.substr(4, 4) == "ftyp") {
+    return start.substr(8, 4) == "avif" ? "an AVIF" : "an MP4 or HEIF";
+  }
+  return {};
+}
+
+}  // namespace
+
 // The whole file in memory. Not mapped: a picture that another program shortens in the meantime must
 // end in a sentence, and touching a mapping of it would end the process.
 std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
@@ -58,30 +82,6 @@ std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
   bytes.resize(filled);
   return bytes;
 }
-
-// What else people have in their folders, so that the message can say what it is.
-std::string_view other_format(std::string_view start) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> known{{
-      {"GIF8", "a GIF"},
-      {"BM", "a BMP"},
-      {std::string_view("II*\0", 4), "a TIFF"},
-      {std::string_view("MM\0*", 4), "a TIFF"},
-      {std::string_view("\0\0\0\x0cJXL ", 8), "a JPEG XL"},
-      {std::string_view("\xff\x0a", 2), "a JPEG XL"},
-      {std::string_view("\0\0\0\x0cjP  ", 8), "a JPEG 2000"},
-      {"%PDF", "a PDF"},
-      {"<svg", "an SVG"},
-  }};
-  for (const auto& [magic, name] : known) {
-    if (start.starts_with(magic)) return name;
-  }
-  if (start.size() >= 12 && start.substr(4, 4) == "ftyp") {
-    return start.substr(8, 4) == "avif" ? "an AVIF" : "an MP4 or HEIF";
-  }
-  return {};
-}
-
-}  // namespace
 
 void refuse_picture(const std::string& name, const std::string& what) {
   throw Error(ErrorCode::failed, name + ": " + what);
@@ -124,6 +124,12 @@ Image decode_image(std::span<const std::byte> file, const std::string& name, con
                        : "the file is " + std::string(other) + " file, expected a JPEG, PNG or WebP picture");
   }
   return turned(std::move(decoded.image), decoded.orientation);
+}
+
+uint64_t claimed_pixels(FileBytes file) {
+  if (is_jpeg(file)) return claimed_jpeg_pixels(file);
+  if (is_png(file)) return claimed_png_pixels(file);
+  return is_webp(file) ? claimed_webp_pixels(file) : 0;
 }
 
 Image decode_image(const std::filesystem::path& path, const DecodeOptions& options) {

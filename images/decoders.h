@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "images/image.h"
 
@@ -26,6 +28,15 @@ struct Decoded {
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options);
+
+// The whole file. Error(failed) if it cannot be read or is too large for a picture.
+std::vector<std::byte> read_picture_file(const std::filesystem::path& path);
+
+// The pixels that the file's header claims; 0 where it is not one that can be read.
+uint64_t claimed_pixels(FileBytes file);
+uint64_t claimed_jpeg_pixels(FileBytes file);
+uint64_t claimed_png_pixels(FileBytes file);
+uint64_t claimed_webp_pixels(FileBytes file);
 
 // Throws Error(failed): "NAME: WHAT".
 [[noreturn]] void refuse_picture(const std::string& name, const std::string& what);

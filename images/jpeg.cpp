@@ -15,6 +15,7 @@
 #include "images/decoders.h"
 #include "images/exif.h"
 #include "images/jpeg_markers.h"
+#include "runtime/util/error.h"
 
 namespace vitrine {
 namespace {
@@ -166,6 +167,15 @@ class JpegReader {
 bool is_jpeg(FileBytes file) {
   constexpr std::array<uint8_t, 3> start{0xff, 0xd8, 0xff};
   return file.size() >= start.size() && std::memcmp(file.data(), start.data(), start.size()) == 0;
+}
+
+uint64_t claimed_jpeg_pixels(FileBytes file) {
+  try {
+    const JpegFrame frame = read_jpeg_markers(file, "");
+    return uint64_t{frame.width} * frame.height;
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options) {

@@ -12,6 +12,7 @@
 #include "images/decoders.h"
 #include "images/exif.h"
 #include "images/png_chunks.h"
+#include "runtime/util/error.h"
 
 namespace vitrine {
 namespace {
@@ -249,6 +250,15 @@ class PngReader {
 
 bool is_png(FileBytes file) {
   return file.size() >= signature.size() && std::memcmp(file.data(), signature.data(), signature.size()) == 0;
+}
+
+uint64_t claimed_png_pixels(FileBytes file) {
+  try {
+    const PngChunks chunks(file, "");
+    return uint64_t{chunks.header().width} * chunks.header().height;
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options) {

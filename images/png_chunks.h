@@ -55,7 +55,7 @@ class PngChunks {
   [[noreturn]] void fail(const std::string& what) const;
 
   FileBytes file_;
-  const std::string& name_;
+  std::string name_;
   PngHeader header_;
   std::vector<FileBytes> pixels_;
   std::vector<uint64_t> pixels_end_;  // where the chunk after each begins

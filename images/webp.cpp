@@ -63,6 +63,15 @@ bool is_webp(FileBytes file) {
          (kind == "VP8 " || kind == "VP8L" || kind == "VP8X");
 }
 
+uint64_t claimed_webp_pixels(FileBytes file) {
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(reinterpret_cast<const uint8_t*>(file.data()), file.size(), &features) !=
+      VP8_STATUS_OK) {
+    return 0;
+  }
+  return static_cast<uint64_t>(features.width) * static_cast<uint64_t>(features.height);
+}
+
 Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options) {
   const WebPData data{.bytes = reinterpret_cast<const uint8_t*>(file.data()), .size = file.size()};
   const Demuxer demuxer(WebPDemux(&data), &WebPDemuxDelete);

@@ -1,0 +1,117 @@
+#include "images/decode_queue.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/pictures.h"
+#include "tests/support/temporary_folder.h"
+
+namespace vitrine::test {
+namespace {
+
+std::vector<Picture> small_pictures() {
+  std::vector<Picture> small;
+  for (Picture& picture : pictures()) {
+    if (picture.rgb.width * uint64_t{picture.rgb.height} < 20'000) small.push_back(std::move(picture));
+  }
+  return small;
+}
+
+TEST_CASE("a queue gives every picture, in order, whatever its bounds") {
+  const TemporaryFolder folder;
+  const std::vector<Picture> all = small_pictures();
+  std::vector<std::filesystem::path> files{folder.file("text.jpg", "hello"), folder / "missing.png"};
+  for (const Picture& picture : all) files.push_back(picture.path());
+  for (const DecodeQueueOptions& options : {
+           DecodeQueueOptions{},
+           DecodeQueueOptions{.threads = 1},
+           DecodeQueueOptions{.threads = 5},
+           DecodeQueueOptions{.threads = 3, .pictures_ahead = 1},
+           DecodeQueueOptions{.threads = 4, .pictures_ahead = 7, .bytes_ahead = 0},
+           DecodeQueueOptions{.threads = 200, .pictures_ahead = 0, .bytes_ahead = 20'000},
+       }) {
+    INFO(options.threads << " threads, " << options.pictures_ahead << " pictures and " << options.bytes_ahead
+                         << " bytes ahead");
+    DecodeQueue queue(files, options);
+    CHECK(queue.size() == files.size());
+    for (size_t i = 0; i < files.size(); i++) {
+      const std::optional<DecodedPicture> picture = queue.next();
+      REQUIRE(picture);
+      INFO(files[i]);
+      CHECK(picture->index == i);
+      CHECK(picture->path == files[i]);
+      CHECK(picture->image.has_value() == picture->error.empty());
+      REQUIRE(picture->image.has_value() == (i >= 2));
+      if (picture->image) check_picture(*picture->image, all[i - 2].rgb);
+      if (i == 0) CHECK_THAT(picture->error, Catch::Matchers::ContainsSubstring("starts with \"hello\""));
+      if (i == 1) CHECK_THAT(picture->error, Catch::Matchers::ContainsSubstring("No such file"));
+    }
+    CHECK_FALSE(queue.next());
+    CHECK_FALSE(queue.try_next());
+  }
+}
+
+TEST_CASE("a queue of nothing ends at once") {
+  DecodeQueue queue({});
+  CHECK(queue.size() == 0);
+  CHECK_FALSE(queue.next());
+}
+
+TEST_CASE("a queue's options reach the decoder") {
+  for (const Picture& picture : pictures()) {
+    if (picture.name != "jpeg_exif_6.jpg") continue;
+    DecodeQueue turned({picture.path()}, {.decode = {.exif = true}});
+    const std::optional<DecodedPicture> item = turned.next();
+    REQUIRE(item);
+    REQUIRE(item->image);
+    check_picture(*item->image, picture.turned);
+    DecodeQueue limited({picture.path()}, {.decode = {.max_pixels = 10}});
+    CHECK_THAT(limited.next()->error, Catch::Matchers::ContainsSubstring("expected at most 10"));
+  }
+}
+
+TEST_CASE("a queue may be left early") {
+  std::vector<std::filesystem::path> files;
+  for (int round = 0; round < 5; round++) {
+    for (const Picture& picture : small_pictures()) files.push_back(picture.path());
+  }
+  for (size_t taken = 0; taken < 12; taken++) {
+    DecodeQueue queue(files, {.threads = 4, .pictures_ahead = 1 + taken * 3, .bytes_ahead = taken * 4000});
+    for (size_t i = 0; i < taken; i++) CHECK(queue.next()->index == i);
+  }
+}
+
+// A picture that nobody was to begin yet can still come into being.
+TEST_CASE("a queue does not run further ahead than it may") {
+  const TemporaryFolder folder;
+  const std::string content = read_whole_file(small_pictures().front().path());
+  const uint64_t bytes =
+      small_pictures().front().rgb.width * uint64_t{small_pictures().front().rgb.height} * 4;
+  for (const DecodeQueueOptions& options :
+       {DecodeQueueOptions{.threads = 4, .pictures_ahead = 3},
+        // One thread has read the second picture when it finds that there is no room.
+        DecodeQueueOptions{.threads = 1, .bytes_ahead = bytes}}) {
+    std::vector<std::filesystem::path> files;
+    for (int i = 0; i < 8; i++) {
+      files.push_back(i < 4 ? folder.file("early" + std::to_string(i), content)
+                            : folder / ("late" + std::to_string(i)));
+    }
+    for (size_t i = 4; i < files.size(); i++) std::filesystem::remove(files[i]);
+    DecodeQueue queue(files, options);
+    CHECK(queue.next()->image);
+    for (size_t i = 4; i < files.size(); i++) folder.file(files[i].filename().string(), content);
+    for (size_t i = 1; i < files.size(); i++) {
+      const std::optional<DecodedPicture> picture = queue.next();
+      REQUIRE(picture);
+      INFO(picture->error);
+      CHECK(picture->image);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::test
