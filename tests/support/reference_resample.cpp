@@ -1,7 +1,7 @@
 #include "tests/support/reference_resample.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdio>
 
 #include "runtime/graph/op.h"
 
@@ -46,6 +46,22 @@ std::vector<uint32_t> noise_picture(uint64_t seed, uint32_t width, uint32_t heig
     pixels[i] = 0xff000000u | (patch == 0 ? 0u : patch == 1 ? 0xffffffu : noise);
   }
   return pixels;
+}
+
+std::string fnv(std::span<const std::byte> bytes) {
+  uint64_t value = 0xcbf29ce484222325u;
+  for (const std::byte byte : bytes) value = (value ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::vector<uint8_t> rgb_of(std::span<const uint32_t> pixels) {
+  std::vector<uint8_t> out;
+  for (const uint32_t pixel : pixels) {
+    for (uint32_t shift = 0; shift < 24; shift += 8) out.push_back(static_cast<uint8_t>(pixel >> shift));
+  }
+  return out;
 }
 
 std::vector<uint32_t> reference_rows(std::span<const ResamplePicture> pictures,
