@@ -7,6 +7,17 @@
 
 namespace vitrine {
 
+uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
+  uint64_t free_bytes = 0;
+  const auto budgets = device.heap_budgets();
+  for (size_t i = 0; i < budgets.size(); ++i) {
+    if (device.capabilities().heaps[i].device_local)
+      free_bytes = std::max(free_bytes, budgets[i].free_bytes());
+  }
+  while (wanted > 1 && plan_of(wanted).arena_bytes() > free_bytes) wanted /= 2;
+  return wanted;
+}
+
 Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options)
     : pipelines_(pipelines),
       model_(model),
@@ -54,19 +65,6 @@ uint64_t Runner::result_elements() const {
   return 0;
 }
 
-// The largest of wanted, wanted/2, wanted/4, ... whose activations fit into what is free.
-uint64_t Runner::fitting_batch(uint64_t wanted) const {
-  uint64_t free_bytes = 0;
-  const Device& device = pipelines_.device();
-  const auto budgets = device.heap_budgets();
-  for (size_t i = 0; i < budgets.size(); ++i) {
-    if (device.capabilities().heaps[i].device_local)
-      free_bytes = std::max(free_bytes, budgets[i].free_bytes());
-  }
-  while (wanted > 1 && plan(wanted).arena_bytes() > free_bytes) wanted /= 2;
-  return wanted;
-}
-
 std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_batch) {
   const uint64_t count = images.size() / image_elements();
   if (count * image_elements() != images.size() || count == 0) {
@@ -75,7 +73,9 @@ std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_b
   }
   std::vector<float> results(count * result_elements());
   const uint64_t wanted = std::clamp<uint64_t>(largest_batch, 1, count);
-  const uint64_t batch = executables_.contains(wanted) ? wanted : fitting_batch(wanted);
+  const uint64_t batch = executables_.contains(wanted) ? wanted
+                                                       : fitting_batch(pipelines_.device(), wanted,
+                                                                       [&](uint64_t b) { return plan(b); });
 
   struct Flight {
     Executable* executable = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,9 @@ struct RunnerOptions {
   std::optional<Result> result;  // the model's own when left out
   PlanOptions plan;
 };
+
+// The largest of wanted, wanted/2, wanted/4, ... whose plan's activations fit into what memory is free.
+uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of);
 
 class Runner {
  public:
@@ -45,7 +49,6 @@ class Runner {
  private:
   ViTGraphOptions graph_options(uint64_t batch) const;
   Plan plan_of(const ViTGraphOptions& options) const;
-  uint64_t fitting_batch(uint64_t wanted) const;
 
   PipelineStore& pipelines_;
   const Model& model_;

@@ -1,0 +1,122 @@
+#include "model/picture_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/runner.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+// Batches of other sizes and pictures of other sizes ask for recordings of their own, each with memory of
+// its own.
+constexpr size_t most_recordings = 4;
+
+}  // namespace
+
+PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Preprocess preprocess,
+                             PictureRunnerOptions options, Take take)
+    : pipelines_(pipelines),
+      model_(model),
+      preprocess_(std::move(preprocess)),
+      options_(std::move(options)),
+      take_(std::move(take)),
+      weights_(pipelines, *model.constants),
+      largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
+      values_(preprocess_.values(model.config.channels)) {
+  const ViTConfig& c = model.config;
+  if (preprocess_.height() != c.image_height || preprocess_.width() != c.image_width) {
+    throw Error(ErrorCode::usage,
+                preprocess_.profile + ": found pictures of " + std::to_string(preprocess_.width()) + " x " +
+                    std::to_string(preprocess_.height()) + " pixels, expected the model's " +
+                    std::to_string(c.image_width) + " x " + std::to_string(c.image_height));
+  }
+  options_.batch =
+      fitting_batch(pipelines.device(), std::max<uint64_t>(options_.batch, 1),
+                    [&](uint64_t batch) { return plan(batch, PictureCapacity::covering({}, largest_)); });
+}
+
+PictureRunner::~PictureRunner() = default;
+
+Plan PictureRunner::plan(uint64_t batch, const PictureCapacity& capacity) const {
+  ViTGraphOptions options{
+      .batch = batch, .dtype = options_.dtype, .result = options_.result, .layers = options_.layers};
+  options.image = [&](Graph& graph) {
+    return add_picture_input(graph, preprocess_, model_.config.channels, batch, capacity).image;
+  };
+  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
+}
+
+Executable& PictureRunner::recording(uint64_t batch, const ResampleNeeds& needs) {
+  const PictureCapacity wanted = PictureCapacity::covering(needs, largest_);
+  // One with up to four times the room does: what isn't used costs little.
+  const auto suits = [&](const Recording& r) {
+    return r.batch == batch && r.capacity.holds(needs) && r.capacity.pixels <= 4 * wanted.pixels &&
+           r.capacity.blocks <= 4 * wanted.blocks;
+  };
+  auto found = std::ranges::find_if(recordings_, suits);
+  if (found == recordings_.end()) {
+    if (recordings_.size() >= most_recordings) drop_oldest_recording();
+    recordings_.push_back({batch, wanted, std::make_unique<Executable>(weights_, plan(batch, wanted)), 0});
+    found = recordings_.end() - 1;
+  }
+  found->last_use = ++uses_;
+  return *found->executable;
+}
+
+void PictureRunner::drop_oldest_recording() {
+  const auto oldest = std::ranges::min_element(recordings_, {}, &Recording::last_use);
+  for (uint32_t i = 0; i < Executable::io_sets; ++i) {
+    const uint32_t set = (next_set_ + i) % Executable::io_sets;
+    if (flights_[set].executable == oldest->executable.get()) land(set);
+  }
+  recordings_.erase(oldest);
+}
+
+uint64_t PictureRunner::add(Picture picture, const std::string& name) {
+  PicturePart part = prepare_part(preprocess_, std::move(picture), largest_, name);
+  const ResampleNeeds needs = resample_needs(part.prepared.resample);
+  ResampleNeeds together = pending_needs_;
+  together += needs;
+  if (!pending_.empty() && !largest_.holds(together)) {
+    submit();
+    together = needs;
+  }
+  pending_.push_back(std::move(part));
+  pending_needs_ = together;
+  const uint64_t number = added_++;
+  if (pending_.size() >= options_.batch) submit();
+  return number;
+}
+
+void PictureRunner::submit() {
+  if (pending_.empty()) return;
+  // The other set's batch stays with the device meanwhile: it has work while the host copies.
+  const uint32_t set = next_set_;
+  land(set);
+  Executable& executable = recording(pending_.size(), pending_needs_);
+  write_picture_input(executable, set, pending_, values_);
+  executable.submit(set);
+  flights_[set] = {&executable, added_ - pending_.size(), pending_.size()};
+  next_set_ = (set + 1) % Executable::io_sets;
+  pending_.clear();
+  pending_needs_ = {};
+}
+
+void PictureRunner::land(uint32_t set) {
+  const Flight flight = std::exchange(flights_[set], {});
+  if (!flight.executable) return;
+  flight.executable->wait(set);
+  const auto bytes = flight.executable->output(0, set);
+  const auto* numbers = reinterpret_cast<const float*>(bytes.data());
+  const uint64_t each = bytes.size() / sizeof(float) / flight.count;
+  for (uint64_t i = 0; i < flight.count; ++i) take_(flight.first + i, {numbers + i * each, each});
+}
+
+void PictureRunner::finish() {
+  submit();
+  for (uint32_t i = 0; i < Executable::io_sets; ++i) land((next_set_ + i) % Executable::io_sets);
+}
+
+}  // namespace vitrine

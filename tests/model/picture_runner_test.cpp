@@ -1,0 +1,164 @@
+// Pictures through preprocessing and model in one submission.
+#include "model/picture_runner.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
+#include <filesystem>
+
+#include "model/host_resample.h"
+#include "model/runner.h"
+#include "runtime/util/error.h"
+#include "tests/support/constants.h"
+#include "tests/support/op_test.h"
+#include "tests/support/reference_resample.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine {
+namespace {
+
+const std::filesystem::path fixtures = std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "fixtures";
+
+Picture noise(uint64_t seed, uint32_t width, uint32_t height) {
+  const std::vector<uint32_t> pixels = test::noise_picture(seed, width, height);
+  Picture picture{width, height, std::vector<uint8_t>(pixels.size() * 4)};
+  std::memcpy(picture.pixels.data(), pixels.data(), picture.pixels.size());
+  return picture;
+}
+
+std::vector<uint32_t> pixels_of(const Picture& picture) {
+  std::vector<uint32_t> pixels(picture.pixels.size() / 4);
+  std::memcpy(pixels.data(), picture.pixels.data(), picture.pixels.size());
+  return pixels;
+}
+
+// What the graph's first nodes should make of it, by plain loops.
+std::vector<float> reference_image(const Preprocess& p, const Picture& picture, uint64_t channels) {
+  const PreparedPicture prepared = prepare_picture(p, picture.height, picture.width, "picture");
+  const std::vector<uint32_t> pixels = pixels_of(picture);
+  std::vector<uint32_t> part;
+  for (uint32_t y = 0; y < prepared.resample.height; ++y) {
+    const auto row = pixels.begin() + (prepared.top + y) * picture.width + prepared.left;
+    part.insert(part.end(), row, row + prepared.resample.width);
+  }
+  const std::vector<ResamplePicture> batch{prepared.resample};
+  const auto resized = test::reference_columns(
+      batch, test::reference_rows(batch, part, resample_needs(prepared.resample).blocks));
+  const std::vector<float> values = p.values(channels);
+  std::vector<float> out;
+  for (uint64_t c = 0; c < channels; ++c) {
+    for (const uint32_t pixel : resized) out.push_back(values[c * 256 + (pixel >> (8 * c) & 255)]);
+  }
+  return out;
+}
+
+struct Results {
+  std::vector<uint64_t> numbers;
+  std::vector<std::vector<float>> values;
+  PictureRunner::Take take() {
+    return [this](uint64_t number, std::span<const float> result) {
+      numbers.push_back(number);
+      values.emplace_back(result.begin(), result.end());
+    };
+  }
+};
+
+void check_runner(const std::string& fixture, const std::string& profile, uint64_t batch,
+                  const std::vector<std::pair<uint32_t, uint32_t>>& sizes) {
+  INFO(fixture << " in batches of " << batch);
+  test::TestDevice& device = test::test_device();
+  const Model model = open_model({.model = fixtures / fixture, .arch = {}, .set = {}});
+  const ViTConfig& c = model.config;
+  const Preprocess p = profile_named(profile, c.image_height, c.image_width);
+  Results results;
+  PictureRunnerOptions options;
+  options.batch = batch;
+  PictureRunner runner(*device.pipelines, model, p, options, results.take());
+  std::vector<float> images;
+  for (const auto& [width, height] : sizes) {
+    const Picture picture = noise(sizes.size(), width, height);
+    const std::vector<float> image = reference_image(p, picture, c.channels);
+    images.insert(images.end(), image.begin(), image.end());
+    runner.add(picture, "picture");
+  }
+  runner.finish();
+  REQUIRE(results.numbers.size() == sizes.size());
+  Runner plain(*device.pipelines, model);
+  const std::vector<float> expected = plain.run(images, batch);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    CHECK(results.numbers[i] == i);
+    const auto first = expected.begin() + static_cast<std::ptrdiff_t>(i * plain.result_elements());
+    const std::vector<double> reference(first, first + static_cast<std::ptrdiff_t>(plain.result_elements()));
+    const std::vector<double> out(results.values[i].begin(), results.values[i].end());
+    REQUIRE(out.size() == reference.size());
+    CHECK(test::relative_error(out, reference) <= 1e-6);
+  }
+  test::require_no_validation_messages();
+}
+
+}  // namespace
+
+TEST_CASE("pictures of many sizes give what a model gives for their tensors") {
+  const std::vector<std::pair<uint32_t, uint32_t>> sizes{{32, 32}, {50, 33}, {7, 90}, {640, 480},
+                                                         {1, 1},   {36, 36}, {90, 7}, {33, 50}};
+  for (const uint64_t batch : {1, 3, 32}) check_runner("timm_vit", "timm", batch, sizes);
+  check_runner("hf_deit", "torchvision", 3, {{40, 30}, {301, 403}, {30, 30}, {31, 44}});
+}
+
+TEST_CASE("a model of one channel sees the first byte, in a size that is not square") {
+  check_runner("timm_non_square", "siglip", 2, {{40, 30}, {24, 16}, {91, 17}});
+  check_runner("myvit", "grey", 4, {{28, 28}, {14, 57}, {300, 200}});
+}
+
+TEST_CASE("a picture larger than the device takes is resized on the host, with the same bytes") {
+  for (const char* profile : {"timm", "clip", "siglip"}) {
+    const Preprocess p = profile_named(profile, 31, 31);
+    Picture picture = noise(5, 203, 150);
+    const std::vector<float> expected = reference_image(p, picture, 3);
+    const PicturePart part = prepare_part(p, picture, {.pixels = 2000, .blocks = 99, .words = 9999}, "large");
+    CHECK(part.picture.width == 31);
+    const std::vector<float> values = p.values(3);
+    size_t wrong = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const size_t c = i / (31 * 31), at = i % (31 * 31);
+      wrong += values[c * 256 + part.picture.pixels[at * 4 + c]] != expected[i];
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("capacities are powers of two up to what the device binds") {
+  Capabilities device;
+  device.max_storage_range = 128 << 20;
+  const PictureCapacity largest = PictureCapacity::largest(device, 224);
+  CHECK(largest.pixels == 32 << 20);
+  CHECK(largest.blocks * 64 * 224 * 4 <= device.max_storage_range);
+  const PictureCapacity some =
+      PictureCapacity::covering({.pixels = 750'000, .blocks = 12, .words = 30'000}, largest);
+  CHECK(some == PictureCapacity{1 << 20, 16, 1 << 15});
+  CHECK(PictureCapacity::covering({.pixels = 20 << 20, .blocks = 1, .words = 1}, largest).pixels == 32 << 20);
+  CHECK_FALSE(largest.holds({.pixels = 33 << 20, .blocks = 1, .words = 1}));
+}
+
+TEST_CASE("a picture that is refused leaves the others alone") {
+  test::TestDevice& device = test::test_device();
+  const Model model = open_model({.model = fixtures / "timm_vit", .arch = {}, .set = {}});
+  Results results;
+  PictureRunnerOptions options;
+  options.batch = 2;
+  PictureRunner runner(*device.pipelines, model, profile_named("timm", 32, 32), options, results.take());
+  runner.add(noise(1, 40, 40), "first");
+  const Picture thin{300'000'000, 1, {}};
+  CHECK_THROWS_MATCHES(runner.add(thin, "thin.png"), Error,
+                       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("thin.png")));
+  CHECK(runner.add(noise(2, 40, 40), "second") == 1);
+  runner.finish();
+  CHECK(results.numbers == std::vector<uint64_t>{0, 1});
+  CHECK(results.values[0] != results.values[1]);
+  CHECK_THROWS_MATCHES(
+      PictureRunner(*device.pipelines, model, profile_named("timm", 48, 48), options, results.take()), Error,
+      Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("48 x 48")));
+}
+
+}  // namespace vitrine
