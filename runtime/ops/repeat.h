@@ -1,0 +1,16 @@
+// One tensor for every image of a batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+extern const OpDef op_repeat;
+
+// x [..] gives [count, ..], `count` copies of x. Any dtype, bits unchanged.
+ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count);
+
+}  // namespace vitrine
