@@ -56,7 +56,8 @@ void fill_uniform(std::span<float> values, const RandomStream& stream, double lo
 }
 
 bool is_token(Module module) {
-  return module == Module::class_token || module == Module::distillation_token || module == Module::registers;
+  return module == Module::class_token || module == Module::distillation_token ||
+         module == Module::registers || module == Module::pool_latent;
 }
 
 // How many numbers one output of the module that owns the parameter is made of.
@@ -71,7 +72,11 @@ uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
     case Module::projection:
       return c.value_columns();
     case Module::fc2:
+    case Module::pool_fc2:
       return c.mlp_width();
+    case Module::pre_logits:
+    case Module::embedding:
+      return c.pooled_width();
     case Module::head:
       return c.feature_width();
     default:

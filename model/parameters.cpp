@@ -8,7 +8,8 @@ namespace vitrine {
 
 bool Parameter::is_norm() const {
   return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
-         module == Module::norm2 || module == Module::norm || module == Module::fc_norm;
+         module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
+         module == Module::fc_norm;
 }
 
 bool Parameter::is_matrix() const { return leaf == Leaf::weight && !is_norm(); }
@@ -53,10 +54,26 @@ std::string_view canonical_path(Module module) {
       return "blocks.*.ls2.gamma";
     case Module::norm:
       return "norm";
+    case Module::pool_latent:
+      return "attn_pool.latent";
+    case Module::pool_q:
+      return "attn_pool.q";
+    case Module::pool_kv:
+      return "attn_pool.kv";
+    case Module::pool_projection:
+      return "attn_pool.proj";
+    case Module::pool_norm:
+      return "attn_pool.norm";
+    case Module::pool_fc1:
+      return "attn_pool.mlp.fc1";
+    case Module::pool_fc2:
+      return "attn_pool.mlp.fc2";
     case Module::fc_norm:
       return "fc_norm";
     case Module::pre_logits:
       return "pre_logits.fc";
+    case Module::embedding:
+      return "visual_projection";
     case Module::head:
       return "head";
     case Module::distillation_head:

@@ -33,8 +33,16 @@ enum class Module : uint8_t {
   fc2,
   scale2,  // of a block
   norm,
+  pool_latent,
+  pool_q,
+  pool_kv,
+  pool_projection,
+  pool_norm,
+  pool_fc1,
+  pool_fc2,  // of Pool::attention
   fc_norm,
   pre_logits,
+  embedding,
   head,
   distillation_head,
 };

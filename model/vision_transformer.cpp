@@ -6,10 +6,12 @@
 
 #include "runtime/ops/assemble_tokens.h"
 #include "runtime/ops/binary.h"
+#include "runtime/ops/concat.h"
 #include "runtime/ops/convert.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/pool.h"
+#include "runtime/ops/slice.h"
 #include "runtime/ops/softmax.h"
 #include "runtime/ops/unary.h"
 
@@ -59,9 +61,12 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
   for (const Block& block : blocks_) declare_all_of(block);
   if (c.final_norm) declare_norm(Module::norm, "norm");
+  if (c.pool == Pool::attention) declare_all_of(attention_pool_.emplace(c, path("attn_pool")));
   if (c.fc_norm) declare_norm(Module::fc_norm, "fc_norm");
   if (c.representation_size)
-    declare_linear(Module::pre_logits, "pre_logits.fc", c.representation_size, c.dim);
+    declare_linear(Module::pre_logits, "pre_logits.fc", c.representation_size, c.pooled_width());
+  if (c.embedding_size)
+    declare_linear(Module::embedding, "visual_projection", c.embedding_size, c.pooled_width(), false);
   if (c.classes) declare_linear(Module::head, "head", c.classes, c.feature_width());
   if (c.classes && c.distilled_head) declare_linear(Module::distillation_head, "head_dist", c.classes, c.dim);
 }
@@ -116,24 +121,53 @@ ValueId VisionTransformer::token(GraphBuilder& builder, ValueId x, uint64_t inde
   return convert(builder.graph(), path(node + ".convert"), pooled, out);
 }
 
+// [B, pooled_width], in `out`.
+ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out) const {
+  Graph& graph = builder.graph();
+  const uint64_t first = config_.prefix_tokens(), patches = config_.patches();
+  switch (config_.pool) {
+    case Pool::token:
+      return token(builder, x, 0, "class_token", out);
+    case Pool::mean:
+      if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
+      x = pool_mean(graph, path("pool"), x, first, patches);
+      if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
+      break;
+    case Pool::token_and_mean: {
+      if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
+      const ValueId class_token = pool_token(graph, path("class_token"), x, 0);
+      const ValueId mean = pool_mean(graph, path("mean"), x, first, patches);
+      x = concat(graph, path("pool"), {class_token, mean}, -1);
+      break;
+    }
+    case Pool::attention: {
+      const DType dtype = builder.dtype(attention_pool_->name());
+      if (config_.final_norm) x = norm(builder, "norm", x, dtype);
+      if (first) x = slice(graph, path("patches"), x, 1, first, first + patches);
+      x = (*attention_pool_)(builder, convert(graph, path("patches.convert"), x, dtype));
+      if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
+      break;
+    }
+  }
+  return convert(graph, path("pool.convert"), x, out);
+}
+
 // What the head sees, in `out`.
 ValueId VisionTransformer::features(GraphBuilder& builder, ValueId x, DType out) const {
-  const bool more = config_.representation_size > 0;
-  const DType dtype = builder.dtype(path("pre_logits")), next = more ? dtype : out;
-  ValueId pooled;
-  if (config_.pool == Pool::token) {
-    pooled = token(builder, x, 0, "class_token", next);
-  } else {
-    if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
-    pooled = pool_mean(builder.graph(), path("pool"), x, config_.prefix_tokens(), config_.patches());
-    if (config_.fc_norm) pooled = norm(builder, "fc_norm", pooled, next);
-    pooled = convert(builder.graph(), path("pool.convert"), pooled, next);
+  if (config_.representation_size) {
+    const DType dtype = builder.dtype(path("pre_logits"));
+    const ValueId weight = constant(builder, "pre_logits.fc.weight", dtype);
+    return matmul(
+        builder.graph(), path("pre_logits"), pooled(builder, x, dtype), weight,
+        {.bias = constant(builder, "pre_logits.fc.bias", dtype), .activation = Activation::tanh, .out = out});
   }
-  if (!more) return pooled;
-  const ValueId weight = constant(builder, "pre_logits.fc.weight", dtype);
-  return matmul(
-      builder.graph(), path("pre_logits"), pooled, weight,
-      {.bias = constant(builder, "pre_logits.fc.bias", dtype), .activation = Activation::tanh, .out = out});
+  if (config_.embedding_size) {
+    const DType dtype = builder.dtype(path("visual_projection"));
+    const ValueId weight = constant(builder, "visual_projection.weight", dtype);
+    return matmul(builder.graph(), path("visual_projection"), pooled(builder, x, dtype), weight,
+                  {.out = out});
+  }
+  return pooled(builder, x, out);
 }
 
 ValueId VisionTransformer::head(GraphBuilder& builder, const std::string& at, ValueId x,

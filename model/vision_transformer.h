@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/attention_pool.h"
 #include "model/modules.h"
 
 namespace vitrine {
@@ -15,10 +16,16 @@ namespace vitrine {
 // What a graph computes of a batch of images.
 //   tokens         [B, tokens, dim], behind the last block and the final LayerNorm, if the model has one:
 //                  timm's forward_features().
-//   features       [B, feature_width]: the tokens pooled (class token or mean of the patches), then
-//                  fc_norm, then the representation layer with its tanh: what the head sees, timm's
+//   features       [B, feature_width]: the tokens pooled, then fc_norm, then the representation layer
+//                  with its tanh or CLIP's projection: what the head sees, timm's
 //                  forward_head(pre_logits=True). With a distilled head, the mean of the class and the
-//                  distillation token.
+//                  distillation token. In the words of the published models:
+//                    DINOv2   the normalised class token; a Hugging Face classifier's is twice as wide,
+//                             with the mean of the patches behind it;
+//                    CLIP     post_layernorm of the class token, projected where the file has the
+//                             projection: get_image_features(). timm's towers keep the projection as
+//                             their head, so there it is the logits;
+//                    SigLIP   what the attention pooling gives: pooler_output.
 //   logits         [B, classes]: the head's linear layer, before any softmax. With a distilled head, the
 //                  mean of the two heads' logits.
 //   probabilities  [B, classes]: the softmax of the logits.
@@ -56,6 +63,7 @@ class VisionTransformer : public ModuleBase {
   ValueId finish(GraphBuilder& builder, ValueId tokens, Result result) const;
 
  private:
+  ValueId pooled(GraphBuilder& builder, ValueId x, DType out) const;
   ValueId token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node, DType out) const;
   ValueId features(GraphBuilder& builder, ValueId x, DType out) const;
   ValueId head(GraphBuilder& builder, const std::string& at, ValueId x, ValueId residual = {}) const;
@@ -64,6 +72,7 @@ class VisionTransformer : public ModuleBase {
 
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
+  std::optional<AttentionPool> attention_pool_;
 };
 
 }  // namespace vitrine

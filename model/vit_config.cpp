@@ -28,8 +28,10 @@ constexpr std::array<EnumName<PositionResize>, 4> resize_names{
      {PositionResize::bicubic_antialias, "bicubic_antialias"},
      {PositionResize::bicubic_corners, "bicubic_corners"},
      {PositionResize::bilinear, "bilinear"}}};
-constexpr std::array<EnumName<Pool>, 3> pool_names{
-    {{Pool::token, "token"}, {Pool::mean, "mean"}, {Pool::attention, "attention"}}};
+constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
+                                                    {Pool::mean, "mean"},
+                                                    {Pool::token_and_mean, "token_and_mean"},
+                                                    {Pool::attention, "attention"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
 constexpr std::array<EnumName<Activation>, 6> activation_names{{{Activation::none, "none"},
                                                                 {Activation::gelu, "gelu"},
@@ -91,6 +93,7 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("pool", c.pool);
   visit("fc_norm", c.fc_norm);
   visit("representation_size", c.representation_size);
+  visit("embedding_size", c.embedding_size);
   visit("classes", c.classes);
   visit("distilled_head", c.distilled_head);
   visit("softmax_output", c.softmax_output);
@@ -259,9 +262,15 @@ double flops(const ViTConfig& c, uint64_t batch) {
   if (c.projection) block += n * values * d;                         // W_o
   block += n * d * hidden * (c.mlp == MlpKind::swiglu ? 3.0 : 2.0);  // both layers of the MLP
   double total = static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * block;
-  total += d * static_cast<double>(c.representation_size);
+  total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
+  double shared = 0;  // by all images of the batch
+  if (c.pool == Pool::attention) {
+    const double p = static_cast<double>(c.patches());
+    shared = d * d;                                               // the query
+    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * hidden;  // k and v, attention, W_o, MLP
+  }
   total += static_cast<double>(c.feature_width() * c.classes * (c.distilled_head ? 2 : 1));
-  return 2 * total * static_cast<double>(batch);
+  return 2 * (total * static_cast<double>(batch) + shared);
 }
 
 }  // namespace vitrine

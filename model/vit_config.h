@@ -20,7 +20,9 @@ enum class PositionSpan : uint8_t { patches, class_and_patches, all };
 // How a learned table is resampled for another image size. bicubic_corners puts the corners of both grids
 // on each other (torchvision); the others align the edges of the outermost patches.
 enum class PositionResize : uint8_t { bicubic, bicubic_antialias, bicubic_corners, bilinear };
-enum class Pool : uint8_t { token, mean, attention };
+// How the tokens become one vector: the class token; the mean of the patches; both, side by side; or
+// attention of a learned query to the patches, with an MLP behind it (MAP).
+enum class Pool : uint8_t { token, mean, token_and_mean, attention };
 // How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
 enum class InitRule : uint8_t { vit, torch };
 
@@ -71,6 +73,7 @@ struct ViTConfig {
   Pool pool = Pool::token;
   bool fc_norm = false;              // on the pooled features
   uint64_t representation_size = 0;  // a linear layer and tanh before the head; 0: none
+  uint64_t embedding_size = 0;       // a linear layer without bias, CLIP's projection; 0: none
   uint64_t classes = 1000;           // 0: no head, the features are the result
   bool distilled_head = false;       // a second head on the distillation token; the result is their mean
   bool softmax_output = false;       // the model's own result is the probabilities
@@ -93,7 +96,10 @@ struct ViTConfig {
   uint64_t value_columns() const { return heads * head_value_width(); }  // of all heads
   double attention_scale() const;
   uint64_t mlp_width() const;  // columns between the two layers of the MLP, after gating
-  uint64_t feature_width() const { return representation_size ? representation_size : dim; }
+  uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : dim; }
+  uint64_t feature_width() const {
+    return embedding_size ? embedding_size : representation_size ? representation_size : pooled_width();
+  }
 
   // The same model with every width and scale that follows from others written out.
   ViTConfig resolved() const;

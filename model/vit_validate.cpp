@@ -70,17 +70,27 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
 }
 
 void check_result(const Checker& check, const ViTConfig& c) {
-  check.require(c.pool != Pool::attention,
-                "pool is attention, which this version cannot compute, expected token or mean");
-  check.require(c.pool != Pool::token || c.class_token,
-                "pool is token and class_token is false, expected pool=mean");
+  const bool reads_token = c.pool == Pool::token || c.pool == Pool::token_and_mean;
+  check.require(!reads_token || c.class_token,
+                "pool is " + std::string(name_of(c.pool)) + " and class_token is false, expected pool=mean");
+  check.require(c.pool != Pool::token_and_mean || !c.fc_norm,
+                "pool is token_and_mean and fc_norm is true, expected at most one of the two");
+  if (c.pool == Pool::attention) {
+    check.require(c.mlp == MlpKind::plain, "pool is attention and mlp is swiglu, expected mlp=plain");
+    check.require(c.dim % c.heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
+                                            std::to_string(c.heads) + " heads of the pooling");
+    check.range("dim / heads", c.dim / c.heads, 1, max_head_width);
+  }
   check.range("representation_size", c.representation_size, 0, max_dim);
+  check.range("embedding_size", c.embedding_size, 0, max_dim);
+  check.require(!c.representation_size || !c.embedding_size,
+                "representation_size and embedding_size are both set, expected at most one of the two");
   check.range("classes", c.classes, 0, 4'000'000);
   if (c.distilled_head) {
-    check.require(
-        c.class_token && c.distillation_token && c.pool == Pool::token && c.representation_size == 0,
-        "distilled_head is true, expected class_token and distillation_token true, pool=token and "
-        "representation_size=0");
+    check.require(c.class_token && c.distillation_token && c.pool == Pool::token &&
+                      c.representation_size == 0 && c.embedding_size == 0,
+                  "distilled_head is true, expected class_token and distillation_token true, pool=token, "
+                  "representation_size=0 and embedding_size=0");
   }
   check.require(!c.softmax_output || c.classes > 0,
                 "softmax_output is true and classes is 0, expected classes > 0");

@@ -1,0 +1,49 @@
+#include "model/attention_pool.h"
+
+#include "runtime/ops/attention.h"
+#include "runtime/ops/convert.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/pool.h"
+#include "runtime/ops/repeat.h"
+
+namespace vitrine {
+
+AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
+    : ModuleBase(config, std::move(name)), mlp_(config, path("mlp")) {
+  const uint64_t dim = config.dim;
+  declare(Module::pool_latent, Leaf::whole, "latent", {1, dim});
+  declare_linear(Module::pool_q, "q", dim, dim);
+  declare_linear(Module::pool_kv, "kv", 2 * dim, dim);
+  declare_linear(Module::pool_projection, "proj", dim, dim);
+  declare_norm(Module::pool_norm, "norm");
+  // Files know the parts of this MLP by other names than a block's.
+  for (Parameter parameter : mlp_.parameters()) {
+    parameter.module = parameter.module == Module::fc1 ? Module::pool_fc1 : Module::pool_fc2;
+    parameters_.push_back(std::move(parameter));
+  }
+}
+
+ValueId AttentionPool::operator()(GraphBuilder& builder, ValueId patches) const {
+  Graph& graph = builder.graph();
+  const DType dtype = builder.dtype(name_);
+  const uint64_t batch = graph.value(patches).shape[0], dim = config_.dim;
+  const auto linear = [&](const std::string& at, ValueId x, ValueId residual, DType out) {
+    const ValueId weight = constant(builder, at + ".weight", dtype);
+    return matmul(graph, path(at), x, weight,
+                  {.bias = constant(builder, at + ".bias", dtype), .residual = residual, .out = out});
+  };
+  const ValueId latent = convert(graph, path("latent.convert"), constant(builder, "latent", dtype), dtype);
+  // The same query for all images: projected once.
+  const ValueId q = repeat(graph, path("q.repeat"), linear("q", latent, {}, dtype), batch);
+  const ValueId kv = linear("kv", patches, {}, dtype);
+  const uint64_t width = dim / config_.heads;
+  const ValueId heads =
+      attention(graph, path("attend"), q, kv, kv,
+                {.heads = config_.heads, .key_width = width, .value_width = width, .v_offset = dim})
+          .out;
+  const ValueId x = linear("proj", heads, {}, DType::f32);
+  const ValueId normed = norm(builder, "norm", x, builder.dtype(mlp_.name()));
+  return pool_token(graph, path("token"), mlp_.values(builder, normed, {.residual = x}).out, 0);
+}
+
+}  // namespace vitrine
