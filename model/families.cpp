@@ -25,7 +25,7 @@ std::string tensor_name(std::string_view path, const Parameter& parameter, const
 
 bool is_token_table(Module module) {
   return module == Module::class_token || module == Module::distillation_token ||
-         module == Module::registers || module == Module::positions;
+         module == Module::registers || module == Module::positions || module == Module::pool_latent;
 }
 
 // Leading ones of tokens and positions carry no meaning.
@@ -45,6 +45,33 @@ std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& co
     shape[0] = part < 2 ? config.key_columns() : config.value_columns();
   }
   return shape;
+}
+
+// What a file of this family may hold besides the tensors of this model.
+std::vector<std::string> unused_names(const ViTConfig& config, const Naming& naming) {
+  std::vector<std::string> unused(naming.family->unused.begin(), naming.family->unused.end());
+  std::vector<Module> spare = naming.family->spare;
+  if (config.classes == 0) spare.insert(spare.end(), {Module::head, Module::distillation_head});
+  for (const Module module : spare) {
+    const ModulePath* path = naming.family->find(module);
+    if (!path) continue;
+    for (const auto* names : {&path->parts, &path->alternative}) {
+      for (const std::string_view name : *names) {
+        const std::string bare(name.substr(name.starts_with('~') ? 1 : 0));
+        unused.insert(unused.end(), {bare, bare + "weight", bare + "bias"});
+      }
+    }
+  }
+  return unused;
+}
+
+bool is_unused(std::string_view name, const std::vector<std::string>& unused, std::string_view prefix) {
+  const auto fits = [](std::string_view found, std::string_view known) {
+    return known.ends_with('*') ? found.starts_with(known.substr(0, known.size() - 1)) : found == known;
+  };
+  return std::ranges::any_of(unused, [&](const std::string& known) {
+    return fits(name, known) || (name.starts_with(prefix) && fits(name.substr(prefix.size()), known));
+  });
 }
 
 }  // namespace
@@ -117,7 +144,14 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     }
     if (naming.family->linear_patches && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};
-    parts.push_back({name, std::move(shape)});
+    FilePart part{name, std::move(shape)};
+    if (const Share& share = path->share; share.of > 1) {
+      part.rows = part.shape[0];
+      const uint64_t unit = part.rows / (share.end - share.begin);
+      part.first_row = share.begin * unit;
+      part.shape[0] = share.of * unit;
+    }
+    parts.push_back(std::move(part));
   }
   return parts;
 }
@@ -150,23 +184,9 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
     }
     found_parts.emplace(parameter.name, parts);
   }
-  // Without classes the head is known but not asked for.
-  std::vector<std::string> unused(naming.family->unused.begin(), naming.family->unused.end());
-  if (config.classes == 0) {
-    for (const Module module : {Module::head, Module::distillation_head}) {
-      const ModulePath* path = naming.family->find(module);
-      if (!path) continue;
-      for (const auto* names : {&path->parts, &path->alternative}) {
-        for (const std::string_view name : *names)
-          unused.insert(unused.end(), {std::string(name) + "weight", std::string(name) + "bias"});
-      }
-    }
-  }
+  const std::vector<std::string> unused = unused_names(config, naming);
   for (const auto& [name, shape] : tensors) {
-    if (used.contains(name)) continue;
-    const bool known = std::ranges::any_of(
-        unused, [&](const std::string& end) { return name == end || name == naming.prefix + end; });
-    if (!known) {
+    if (!used.contains(name) && !is_unused(name, unused, naming.prefix)) {
       throw Error(ErrorCode::bad_file, file + ": tensor '" + name + "' " + shape_text(shape) +
                                            " is left over, expected no such tensor in a " +
                                            std::string(naming.family->title) + " of this configuration");

@@ -17,6 +17,11 @@ namespace vitrine {
 // Names and shapes of a checkpoint's tensors, all that families look at.
 using TensorShapes = std::map<std::string, std::vector<uint64_t>, std::less<>>;
 
+// The part of a tensor's first axis from begin / of to end / of.
+struct Share {
+  uint64_t begin = 0, end = 1, of = 1;
+};
+
 // Where a module's tensors are. In a path, * is the block, # each head in turn, and a leading ~ the
 // checkpoint's prefix. The leaf ("weight", "bias") is appended; a path of a lone tensor has none.
 struct ModulePath {
@@ -25,6 +30,8 @@ struct ModulePath {
   std::vector<std::string_view> parts;
   // Other names of the same, tried when the first of `parts` isn't there.
   std::vector<std::string_view> alternative = {};
+  // What the module has of each, where the file fuses it with another module's.
+  Share share = {};
 };
 
 struct Family {
@@ -33,8 +40,14 @@ struct Family {
   // Tensors that every checkpoint of the family has; the first one shows the prefix.
   std::vector<std::string_view> landmarks;
   std::vector<ModulePath> paths;
-  // Ends of names that the family is known to carry and inference has no use for.
+  // Names, with or without the prefix, that the family is known to carry and inference has no use for.
+  // One that ends in * stands for all that begin so.
   std::vector<std::string_view> unused = {};
+  // Modules that a file may hold although its model does without them.
+  std::vector<Module> spare = {};
+  // Which rows the position table may have, the first that fits.
+  std::vector<PositionSpan> position_spans = {PositionSpan::all, PositionSpan::class_and_patches,
+                                              PositionSpan::patches};
   bool linear_patches = false;  // the patch projection is stored as [dim, channels*height*width]
   bool whole_patches = false;   // the family's code refuses images that leave pixels outside the patches
   size_t token_rank = 3;        // tokens and positions are stored with leading ones up to this rank
@@ -72,7 +85,9 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
 // One tensor of the file that makes up (a part of) a parameter.
 struct FilePart {
   std::string name;
-  std::vector<uint64_t> shape;  // as the family's own code would save it
+  std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
+  // The rows of its first axis that are the parameter's; 0: all.
+  uint64_t first_row = 0, rows = 0;
   bool operator==(const FilePart&) const = default;
 };
 

@@ -56,6 +56,7 @@ class Reader {
                    naming_, tensors_);
     return part < parts.size() ? parts[part].name : std::string();
   }
+  const Family& family() const { return *naming_.family; }
   size_t part_count(Module module, Leaf leaf) const {
     size_t count = 0;
     while (find(module, leaf, 0, count)) ++count;
@@ -69,9 +70,12 @@ class Reader {
   ViTConfig asked_;  // only names are made from it
 };
 
-// The head counts of published models by width; most others have heads of width 64.
-uint64_t usual_heads(uint64_t dim) {
+// The head counts of published models by width; most others have heads of width 64. At width 1536 only
+// DINOv2, whose branches are scaled, has those; SigLIP's heads are 96 wide.
+uint64_t usual_heads(uint64_t dim, bool layer_scale) {
   switch (dim) {
+    case 1536:
+      return layer_scale ? 24 : 16;
     case 1152:
     case 1280:
     case 1408:
@@ -93,11 +97,11 @@ void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) 
   c.positions = Positions::learned;
   const uint64_t rows = table->size() < 2 ? 0 : (*table)[table->size() - 2];
   const uint64_t token_count = c.class_token + c.distillation_token;
-  const std::pair<PositionSpan, uint64_t> spans[] = {{PositionSpan::all, token_count + c.registers},
-                                                     {PositionSpan::class_and_patches, token_count},
-                                                     {PositionSpan::patches, 0}};
   const bool image_known = hints.image_height && hints.image_width && c.patch_height && c.patch_width;
-  for (const auto& [span, others] : spans) {
+  for (const PositionSpan span : read.family().position_spans) {
+    const uint64_t others = span == PositionSpan::all                 ? token_count + c.registers
+                            : span == PositionSpan::class_and_patches ? token_count
+                                                                      : 0;
     if (rows <= others || (span == PositionSpan::class_and_patches && token_count == 0)) continue;
     const uint64_t side = whole_root(rows - others);
     if (image_known ? rows - others != c.patches() : side == 0) continue;
@@ -123,7 +127,7 @@ void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
     return;
   }
   c.qkv_bias = read.has(Module::qkv, Leaf::bias);
-  c.heads = heads ? heads : usual_heads(c.dim);
+  c.heads = heads ? heads : usual_heads(c.dim, c.layer_scale);
   const size_t parts = read.part_count(Module::qkv, Leaf::weight);
   const uint64_t first = read.get(Module::qkv, Leaf::weight, 2)[0];
   uint64_t values = c.projection ? read.get(Module::projection, Leaf::weight, 2)[1] : c.dim;
@@ -176,10 +180,14 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   c.layer_scale = read.has(Module::scale1, Leaf::whole);
   c.final_norm = read.has(Module::norm, Leaf::weight);
   c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
-  c.pool = c.fc_norm || !c.class_token ? Pool::mean : Pool::token;
+  const bool probe = read.has(Module::pool_latent, Leaf::whole);
+  c.pool = probe ? Pool::attention : c.fc_norm || !c.class_token ? Pool::mean : Pool::token;
   c.classes = 0;
   if (read.has(Module::pre_logits, Leaf::weight)) {
     c.representation_size = read.get(Module::pre_logits, Leaf::weight, 2)[0];
+  }
+  if (read.has(Module::embedding, Leaf::weight)) {
+    c.embedding_size = read.get(Module::embedding, Leaf::weight, 2)[0];
   }
   if (read.has(Module::head, Leaf::weight)) c.classes = read.get(Module::head, Leaf::weight, 2)[0];
   c.distilled_head = read.has(Module::distillation_head, Leaf::weight);

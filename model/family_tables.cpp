@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "model/families.h"
+#include "model/hugging_face_tables.h"
 
 namespace vitrine {
 namespace {
@@ -35,40 +35,20 @@ const Family& timm() {
                 {Module::fc2, {"blocks.*.mlp.fc2."}},
                 {Module::scale2, {"blocks.*.ls2.gamma"}},
                 {Module::norm, {"norm."}},
+                {Module::pool_latent, {"attn_pool.latent"}},
+                {Module::pool_q, {"attn_pool.q."}},
+                {Module::pool_kv, {"attn_pool.kv."}},
+                {Module::pool_projection, {"attn_pool.proj."}},
+                {Module::pool_norm, {"attn_pool.norm."}},
+                {Module::pool_fc1, {"attn_pool.mlp.fc1."}},
+                {Module::pool_fc2, {"attn_pool.mlp.fc2."}},
                 {Module::fc_norm, {"fc_norm."}},
                 {Module::pre_logits, {"pre_logits.fc."}},
                 {Module::head, {"head."}},
                 {Module::distillation_head, {"head_dist."}}},
+      .position_spans = {PositionSpan::all, PositionSpan::patches},
       .position_resize = PositionResize::bicubic_antialias,
       .adjust = adjust_timm,
-  };
-  return family;
-}
-
-const Family& hugging_face() {
-  static const Family family{
-      .name = "hf",
-      .title = "Hugging Face ViT or DeiT",
-      .landmarks = {"embeddings.patch_embeddings.projection.weight",
-                    "encoder.layer.0.layernorm_before.weight"},
-      .paths = {{Module::patch, {"~embeddings.patch_embeddings.projection."}},
-                {Module::class_token, {"~embeddings.cls_token"}},
-                {Module::distillation_token, {"~embeddings.distillation_token"}},
-                {Module::positions, {"~embeddings.position_embeddings"}},
-                {Module::norm1, {"~encoder.layer.*.layernorm_before."}},
-                {Module::qkv,
-                 {"~encoder.layer.*.attention.attention.query.", "~encoder.layer.*.attention.attention.key.",
-                  "~encoder.layer.*.attention.attention.value."}},
-                {Module::projection, {"~encoder.layer.*.attention.output.dense."}},
-                {Module::norm2, {"~encoder.layer.*.layernorm_after."}},
-                {Module::fc1, {"~encoder.layer.*.intermediate.dense."}},
-                {Module::fc2, {"~encoder.layer.*.output.dense."}},
-                {Module::norm, {"~layernorm."}},
-                {Module::head, {"cls_classifier."}, {"classifier."}},
-                {Module::distillation_head, {"distillation_classifier."}}},
-      .unused = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.mask_token",
-                 "embeddings.position_ids"},
-      .eps = 1e-12,
   };
   return family;
 }
@@ -147,7 +127,14 @@ const Family& myvit() {
 }  // namespace
 
 std::span<const Family* const> all_families() {
-  static const std::array<const Family*, 4> families{&timm(), &hugging_face(), &torchvision(), &myvit()};
+  // SigLIP's names are CLIP's without one, so CLIP comes first.
+  static const std::array<const Family*, 7> families{&timm(),
+                                                     &hugging_face_vit(),
+                                                     &hugging_face_dinov2(),
+                                                     &hugging_face_clip(),
+                                                     &hugging_face_siglip(),
+                                                     &torchvision(),
+                                                     &myvit()};
   return families;
 }
 

@@ -106,8 +106,8 @@ class FileWeights : public ConstantSource {
       Constant constant{parameter, {}};
       if (const auto found = parts.find(parameter.name); found != parts.end()) {
         for (const FilePart& part : found->second) {
-          constant.stored.push_back(files_->find(part.name));
-          dtype_of(*constant.stored.back()->info, file);
+          constant.parts.push_back({files_->find(part.name), part.first_row, part.rows});
+          dtype_of(*constant.parts.back().stored->info, file);
         }
       }
       constants_.emplace(parameter.name, std::move(constant));
@@ -125,15 +125,19 @@ class FileWeights : public ConstantSource {
       return {part_of(values_)};
     }
     ConstantParts parts;
-    for (const StoredTensor* stored : constant.stored) {
+    for (const auto& [stored, first_row, rows] : constant.parts) {
       parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
+      if (rows) {
+        const size_t row = parts.back().bytes.size() / stored->info->shape[0];
+        parts.back().bytes = parts.back().bytes.subspan(first_row * row, rows * row);
+      }
       if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
         warn_(shown(stored->file->path()) + ": tensor '" + stored->info->name +
               "' holds a NaN, expected finite weights");
       }
     }
     if (constant.parameter.module == Module::positions && stored_grid_ != grid_of(config_)) {
-      values_ = resize_positions(constant.stored.front()->floats(), config_.dim, stored_grid_,
+      values_ = resize_positions(constant.parts.front().stored->floats(), config_.dim, stored_grid_,
                                  grid_of(config_), {config_.position_resize, config_.position_offset});
       return {part_of(values_)};
     }
@@ -141,9 +145,13 @@ class FileWeights : public ConstantSource {
   }
 
  private:
+  struct Part {
+    const StoredTensor* stored = nullptr;
+    uint64_t first_row = 0, rows = 0;  // 0 rows: all
+  };
   struct Constant {
     Parameter parameter;
-    std::vector<const StoredTensor*> stored;
+    std::vector<Part> parts;
   };
   std::shared_ptr<const TensorFiles> files_;
   ViTConfig config_;

@@ -304,6 +304,12 @@ def configs():
     bad_config("wider_than_checkpoint", HF | {"hidden_size": 16}, "16 columns, the tensors have 8", "expected")
     bad_config("deeper_than_checkpoint", HF | {"num_hidden_layers": 2}, "a layer that the file has not", "layer.1")
     bad_config("more_classes_than_checkpoint", HF | {"id2label": {str(i): "x" for i in range(5)}}, "5 labels, 3 rows", "classifier")
+    # Other families.
+    bad_config("vision_config_number", {"model_type": "clip", "vision_config": 3}, "a number for the vision model", "vision_config")
+    bad_config("vision_config_array", {"model_type": "siglip", "vision_config": [HF]}, "an array for the vision model", "vision_config")
+    bad_config("vision_config_three_sides", {"model_type": "siglip", "vision_config": {"image_size": [8, 8, 8]}}, "three sides of the vision model's image", "image_size")
+    bad_config("model_type_text_tower", HF | {"model_type": "clip_text_model"}, "a model without images", "clip_text_model")
+    bad_config("model_type_of_other_names", HF | {"model_type": "dinov2"}, "DINOv2 with tensors named as ViT's", "dinov2")
     # timm's and our own.
     bad_config("timm_input_size", TIMM | {"pretrained_cfg": {"input_size": [3, 8]}}, "two of three sizes", "input_size")
     bad_config("timm_args_array", TIMM | {"model_args": []}, "an array of arguments", "model_args")

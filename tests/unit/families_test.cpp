@@ -60,7 +60,9 @@ TEST_CASE("a timm checkpoint's names and shapes tell its configuration") {
        {"vit_tiny_patch16_224", "vit_base_patch32_384", "deit_tiny_distilled_patch16_224",
         "deit3_small_patch16_224", "vit_base_patch16_reg4_gap_256", "vit_medium_patch16_reg1_gap_256",
         "vit_base_patch16_clip_224", "vit_small_patch14_dinov2", "vit_giant_patch14_reg4_dinov2",
-        "vit_base_patch16_224_miil", "vit_huge_patch14_224", "vit_giant_patch14_224"}) {
+        "vit_base_patch16_224_miil", "vit_huge_patch14_224", "vit_giant_patch14_224",
+        "vit_base_patch16_siglip_224", "vit_so400m_patch14_siglip_378", "vit_so150m_patch16_reg4_map_256",
+        "vit_large_patch14_reg4_dinov2"}) {
     INFO(arch);
     const ViTConfig config = small(arch);
     const TensorShapes tensors = checkpoint(config, "timm");
@@ -289,8 +291,10 @@ TEST_CASE("Hugging Face's config.json is obeyed") {
   CHECK_THAT(refusal("hidden_size", 1'000'000'000'000), ContainsSubstring("dim is 1000000000000"));
   CHECK_THAT(refusal("hidden_act", "relu"), ContainsSubstring("relu"));
   CHECK_THAT(refusal("image_size", {1, 2, 3}), ContainsSubstring("image_size"));
+  CHECK_THAT(refusal("model_type", "bert"),
+             ContainsSubstring("\"bert\"") && ContainsSubstring("\"vit\", \"deit\", \"dinov2\""));
   CHECK_THAT(refusal("model_type", "dinov2"),
-             ContainsSubstring("dinov2") && ContainsSubstring("\"vit\" or \"deit\""));
+             ContainsSubstring("dinov2") && ContainsSubstring("Hugging Face ViT or DeiT"));
   CHECK_THAT(refusal("qkv_bias", "yes"), ContainsSubstring("true or false"));
 }
 
