@@ -9,12 +9,13 @@ import zlib
 import numpy as np
 import torch
 
+import hugging_face
 import models
 import naming
 import positions
 
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-NAMINGS = ("timm", "torchvision", "hf_vit", "hf_deit", "hf_backbone", "myvit")
+NAMINGS = ("timm", "torchvision", "myvit", *hugging_face.CLASSES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +27,10 @@ class Case:
     options: dict = dataclasses.field(default_factory=dict)
     naming: str = "timm"
     dtype: str = "F32"  # of the stored weights
+    shards: int = 1  # files that the weights are spread over
     batch: int = 2
     config: bool = False  # a config.json lies beside the weights, so that nothing has to be guessed
+    architecture: str = "vit_tiny_patch16_224"  # that timm's config.json names
     quiet: bool = False  # embeddings so small that the first norm's eps shows in every output
     overrides: tuple = ()  # `--set` arguments: what names and shapes cannot tell, against the family's rule
     outputs: tuple = ("logits", "probabilities", "features", "tokens")
@@ -66,7 +69,7 @@ class Resized:
             old,
             new,
             rule or positions.rule_of(self.case.naming),
-            single=self.case.naming in positions.SINGLE,
+            single=positions.is_single(self.case.naming),
         )
         owner = model.get_submodule(name.rpartition(".")[0])
         table = torch.nn.Parameter(rows.reshape(*table.shape[:-2], -1, table.shape[-1]), requires_grad=False)
@@ -131,37 +134,6 @@ def torchvision_model(options):
     return models.TorchvisionOracle(model)
 
 
-def hugging_face_config(case):
-    o = case.options
-    deit = case.naming == "hf_deit"
-    head = {
-        "hf_vit": "ViTForImageClassification",
-        "hf_deit": "DeiTForImageClassificationWithTeacher",
-        "hf_backbone": "ViTModel",
-    }[case.naming]
-    config = {
-        "architectures": [head],
-        "attention_probs_dropout_prob": 0.0,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.0,
-        "hidden_size": o.get("embed_dim", 768),
-        "image_size": o.get("img_size", 224),
-        "intermediate_size": int(o.get("embed_dim", 768) * o.get("mlp_ratio", 4)),
-        "layer_norm_eps": 1e-12,
-        "model_type": "deit" if deit else "vit",
-        "num_attention_heads": o.get("num_heads", 12),
-        "num_channels": o.get("in_chans", 3),
-        "num_hidden_layers": o.get("depth", 12),
-        "patch_size": o.get("patch_size", 16),
-        "qkv_bias": o.get("qkv_bias", True),
-    }
-    if o.get("num_classes", 1000):
-        labels = [f"class {i}" for i in range(o.get("num_classes", 1000))]
-        config["id2label"] = {str(i): label for i, label in enumerate(labels)}
-        config["label2id"] = {label: i for i, label in enumerate(labels)}
-    return config
-
-
 def timm_config(case):
     """timm's hub file: a published architecture, and in model_args what differs from it."""
     o = dict(case.options)
@@ -169,9 +141,11 @@ def timm_config(case):
     pool = o.get("global_pool", "token")  # timm writes it twice and reads it from model_args
     if o.pop("layer_scale", False):
         o["init_values"] = 1e-5
+    for in_architecture in ("eps", "swiglu"):
+        o.pop(in_architecture, None)
     height, width = models.pair(o.get("img_size", 224))
     return {
-        "architecture": "vit_tiny_patch16_224",
+        "architecture": case.architecture,
         "num_classes": classes,
         "num_features": o.get("embed_dim", 192),
         "global_pool": pool,
@@ -217,20 +191,16 @@ def build(case):
     elif case.naming == "torchvision":
         model = torchvision_model(case.options)
     else:
-        eps = {} if case.naming == "timm" else {"eps": 1e-12}
+        eps = {} if case.naming == "timm" else {"eps": hugging_face.model_eps(case)}
         model = models.VisionTransformer(**case.options, **eps)
     naming.randomise(model, seed, dtype)
     if case.quiet:
         make_quiet(model, dtype)
     state = dict(model.state_dict())
     config = None
-    if case.naming.startswith("hf_"):
-        state = naming.to_hugging_face(state, case.naming.removeprefix("hf_"))
-        if case.naming == "hf_backbone":  # published backbones carry a pooler that no classifier reads
-            dim = case.options["embed_dim"]
-            for name, shape in (("pooler.dense.weight", (dim, dim)), ("pooler.dense.bias", (dim,))):
-                state[name] = torch.from_numpy(naming.random_values(name, shape, seed)).to(dtype).double()
-        config = hugging_face_config(case)
+    if case.naming in hugging_face.CLASSES:
+        state = hugging_face.checkpoint(state, case, seed, dtype)
+        config = hugging_face.config(case) if case.config else None
     elif case.config:
         config = timm_config(case)
     image = np.random.default_rng([seed, 1]).standard_normal(image_shape(case)).astype(np.float32)
@@ -238,9 +208,9 @@ def build(case):
 
 
 def write(case, built, folder):
-    """model.safetensors, config.json where there is one, and input.npy."""
+    """The weights, config.json where there is one, and input.npy."""
     folder.mkdir(parents=True, exist_ok=True)
-    naming.save(folder / "model.safetensors", built.state, DTYPES[case.dtype])
+    naming.save(folder, built.state, DTYPES[case.dtype], case.shards)
     if built.config is not None:
         write_json(folder / "config.json", built.config)
     np.save(folder / "input.npy", built.image)
@@ -263,7 +233,33 @@ def tiny(**options):
     }
 
 
+def hf_clip(**options):
+    """CLIP's tower as Hugging Face has it: the last norm is for the pooled token."""
+    return tiny(
+        **{
+            "num_classes": 0,
+            "pre_norm": True,
+            "fc_norm": True,
+            "act_layer": "quick_gelu",
+            **options,
+        }
+    )
+
+
+def hf_siglip(**options):
+    return tiny(
+        **{
+            "num_classes": 0,
+            "class_token": False,
+            "global_pool": "map",
+            "act_layer": "gelu_tanh",
+            **options,
+        }
+    )
+
+
 HEADS_2 = ("heads=2",)
+FEATURES = ("features", "tokens")
 FIXTURES = (
     Case(
         "torchvision",
@@ -385,6 +381,165 @@ FIXTURES = (
         "hf_backbone",
         config=True,
         outputs=("features", "tokens"),
+    ),
+    Case(
+        "hf_deit_no_teacher",
+        "Hugging Face DeiT with both tokens and one classifier",
+        tiny(distilled=True, one_head=True),
+        "hf_deit_no_teacher",
+        config=True,
+    ),
+    Case(
+        "timm_dinov2_giant",
+        "timm's DINOv2 with SwiGLU and layer scale, no classifier; BF16 in three shards",
+        tiny(num_classes=0, layer_scale=True, swiglu=True, mlp_ratio=4.0),
+        dtype="BF16",
+        shards=3,
+        overrides=HEADS_2,
+        outputs=FEATURES,
+    ),
+    Case(
+        "timm_dinov2_giant_registers",
+        "the same with registers, positions for the patches only, and timm's config.json",
+        tiny(
+            num_classes=0, layer_scale=True, swiglu=True, mlp_ratio=4.0, reg_tokens=4, no_embed_class=True
+        ),
+        config=True,
+        architecture="vit_giant_patch14_reg4_dinov2",
+        outputs=FEATURES,
+    ),
+    Case(
+        "timm_clip_quickgelu",
+        "timm's CLIP with the quick GELU and the projection as head; F16 in two shards",
+        tiny(pre_norm=True, eps=1e-5, act_layer="quick_gelu"),
+        dtype="F16",
+        shards=2,
+        config=True,
+        architecture="vit_base_patch16_clip_quickgelu_224",
+    ),
+    Case(
+        "timm_siglip",
+        "timm's SigLIP: attention pooling, no class token",
+        tiny(num_classes=0, class_token=False, global_pool="map"),
+        quiet=True,
+        overrides=HEADS_2,
+        outputs=FEATURES,
+    ),
+    Case(
+        "timm_siglip_tanh",
+        "attention pooling and the tanh GELU, with a classifier and timm's config.json",
+        tiny(class_token=False, global_pool="map", act_layer="gelu_tanh"),
+        config=True,
+        architecture="vit_base_patch32_siglip_256",
+    ),
+    Case(
+        "timm_map_registers",
+        "attention pooling of the patches only, behind registers with positions",
+        tiny(class_token=False, global_pool="map", reg_tokens=4),
+        overrides=HEADS_2,
+    ),
+    Case(
+        "hf_dinov2",
+        "Hugging Face DINOv2's backbone, norm eps 1e-6",
+        tiny(num_classes=0, layer_scale=True),
+        "hf_dinov2",
+        config=True,
+        quiet=True,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_dinov2_classifier",
+        "DINOv2 with SwiGLU and a classifier of class token and mean; four F32 shards",
+        tiny(embed_dim=32, global_pool="token_and_mean", layer_scale=True, swiglu=True, mlp_ratio=5.5),
+        "hf_dinov2_classifier",
+        shards=4,
+        config=True,
+    ),
+    Case(
+        "hf_dinov2_registers",
+        "registers that come after the positions, told by names and shapes alone",
+        tiny(num_classes=0, layer_scale=True, reg_tokens=4, position_registers=False),
+        "hf_dinov2_registers",
+        overrides=HEADS_2,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_dinov2_registers_classifier",
+        "the same with a classifier, whose mean leaves the registers out; BF16 weights",
+        tiny(global_pool="token_and_mean", layer_scale=True, reg_tokens=3, position_registers=False),
+        "hf_dinov2_registers_classifier",
+        dtype="BF16",
+        config=True,
+    ),
+    Case(
+        "hf_clip_vision",
+        "Hugging Face CLIP's vision tower: norm eps 1e-5, the last norm for the class token only",
+        hf_clip(),
+        "hf_clip_vision",
+        config=True,
+        quiet=True,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_clip_projection",
+        "CLIP's vision tower with its projection, told by names and shapes alone; F16 weights",
+        hf_clip(embedding_size=10),
+        "hf_clip_projection",
+        dtype="F16",
+        overrides=HEADS_2,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_clip",
+        "the vision tower inside the whole CLIP's file, beside a text tower; F16 in two shards",
+        hf_clip(embedding_size=10),
+        "hf_clip",
+        dtype="F16",
+        shards=2,
+        config=True,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_clip_classifier",
+        "CLIP's classifier: the mean of patches that no norm has touched",
+        hf_clip(num_classes=11, global_pool="avg", final_norm=False),
+        "hf_clip_classifier",
+        config=True,
+    ),
+    Case(
+        "hf_siglip_vision",
+        "Hugging Face SigLIP's vision tower without a prefix: attention pooling with a fused in_proj",
+        hf_siglip(),
+        "hf_siglip_vision",
+        config=True,
+        quiet=True,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_siglip_prefixed",
+        "the same with the prefix of older files, told by names and shapes alone; F16 weights",
+        hf_siglip(),
+        "hf_siglip_vision_4",
+        dtype="F16",
+        overrides=HEADS_2,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_siglip",
+        "the vision tower inside the whole SigLIP's file; BF16 in two shards",
+        hf_siglip(),
+        "hf_siglip",
+        dtype="BF16",
+        shards=2,
+        config=True,
+        outputs=FEATURES,
+    ),
+    Case(
+        "hf_siglip_classifier",
+        "SigLIP's classifier: the mean of the tokens, the pooling of the file unread",
+        hf_siglip(num_classes=11, global_pool="avg", fc_norm=False),
+        "hf_siglip_classifier",
+        config=True,
     ),
     Case(
         "myvit",

@@ -23,6 +23,7 @@ import torch
 from torch import nn
 
 import cases
+import hugging_face
 import models
 import naming
 
@@ -70,6 +71,10 @@ def timm_arguments(case, accepted):
             key, value = "init_values", 1e-5
         elif key == "patch_norm":
             key, value = "embed_norm_layer", partial(nn.LayerNorm, eps=1e-6)
+        elif key == "swiglu":
+            layers = library("timm.layers")
+            out["act_layer"] = nn.SiLU
+            key, value = "mlp_layer", layers.SwiGLUPacked
         if key == "distilled" and key not in accepted:
             continue  # a class of its own since timm 0.6
         if key not in accepted:
@@ -79,7 +84,9 @@ def timm_arguments(case, accepted):
 
 
 def resized_by_timm(timm, kind, norm, case, built, other, folder):
-    arguments = timm_arguments(case, inspect.signature(kind).parameters)
+    # Those of the plain class: the distilled one hands its arguments on.
+    accepted = inspect.signature(timm.models.vision_transformer.VisionTransformer).parameters
+    arguments = timm_arguments(case, accepted)
     theirs = kind(**{**arguments, "img_size": other.size}, norm_layer=norm).double().eval()
     patch = models.pair(case.options.get("patch_size", 16))
     table = timm.layers.resample_abs_pos_embed(
@@ -92,7 +99,7 @@ def resized_by_timm(timm, kind, norm, case, built, other, folder):
     reference, image = other.reference(), torch.from_numpy(other.image).double()
     judged = "logits" if "logits" in reference else "features"
     pairs = [(reference[judged], theirs(image))]
-    if case.config:
+    if case.config and case.dtype == "F32":  # timm rounds a resampled table to the type of the file's
         loaded = timm.create_model(f"local-dir:{folder}", pretrained=True, img_size=other.size)
         pairs.append((reference[judged], loaded.double().eval()(image)))
     return pairs
@@ -125,51 +132,75 @@ def against_timm(case, built, folder):
             loaded = timm.create_model(f"local-dir:{folder}", pretrained=True).double().eval()
             pairs.append((reference[judged], loaded(image)))
     other = cases.resized(case, built)
-    if other is not None and hasattr(timm.layers, "resample_abs_pos_embed"):
+    if other is not None and hasattr(getattr(timm, "layers", None), "resample_abs_pos_embed"):
         pairs += resized_by_timm(timm, kind, norm, case, built, other, folder)
     return f"timm {timm.__version__}", difference(pairs)
+
+
+def backbone_of(theirs):
+    """The part that gives tokens."""
+    for name in ("vision_model", theirs.base_model_prefix):
+        if hasattr(theirs, name):
+            return getattr(theirs, name)
+    return theirs
+
+
+def vision_outputs(theirs, case, image):
+    """Theirs by what we call it."""
+    kind = hugging_face.CLASSES[case.naming].kind
+    if kind in ("CLIPModel", "SiglipModel"):
+        features = theirs.get_image_features(pixel_values=image)
+        if not isinstance(features, torch.Tensor):  # transformers 5
+            features = features.pooler_output
+        return {"features": features, "tokens": theirs.vision_model(image).last_hidden_state}
+    out = theirs(image)
+    if kind.endswith("ForImageClassification") or kind.endswith("WithTeacher"):
+        return {"logits": out.logits, "tokens": backbone_of(theirs)(image).last_hidden_state}
+    hidden = out.last_hidden_state
+    if kind == "CLIPVisionModelWithProjection":
+        return {"features": out.image_embeds, "tokens": hidden}
+    # ViTModel's pooler is a layer of its own, which no classifier reads.
+    return {"features": hidden[:, 0] if kind == "ViTModel" else out.pooler_output, "tokens": hidden}
 
 
 def against_transformers(case, built, folder):
     transformers = library("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    kind = getattr(transformers, built.config["architectures"][0])
-    # Not "eager", whose softmax is float32 whatever the model is in.
-    theirs, info = kind.from_pretrained(folder, output_loading_info=True, attn_implementation="sdpa")
+    published = hugging_face.CLASSES[case.naming]
+    lone = published.model_type.endswith("vision_model") and not case.naming.endswith("projection")
+    if lone and not published.prefix and int(transformers.__version__.split(".")[0]) < 5:
+        raise Unsupported("this transformers saves a lone tower with a prefix")
+    if built.config is None:  # the weights alone tell us; their class needs one
+        cases.write_json(folder / "config.json", hugging_face.config(case))
+    kind = getattr(transformers, published.kind)
+    # Not "eager", whose softmax is float32 whatever the model is in. The values are what is compared, so
+    # the type that they are stored in must not become the model's.
+    theirs, info = kind.from_pretrained(
+        folder, output_loading_info=True, attn_implementation="sdpa", dtype=torch.float32
+    )
     left = {key: value for key, value in info.items() if value}
     if left:
         raise AssertionError(f"tensors differ: {left}")
     with tempfile.TemporaryDirectory() as saved:  # what they would publish
         theirs.save_pretrained(saved)
-        published = set(naming.safetensors.torch.load_file(f"{saved}/model.safetensors"))
-    if published != set(built.state):
-        raise AssertionError(f"published names differ: {published ^ set(built.state)}")
+        names = set(naming.safetensors.torch.load_file(f"{saved}/model.safetensors"))
+    ours = {name.removeprefix("vision_model.") if lone else name for name in built.state}
+    names = {name.removeprefix("vision_model.") if lone else name for name in names}
+    if names != ours:
+        raise AssertionError(f"published names differ: {names ^ ours}")
     theirs = theirs.double().eval()
     image, reference = torch.from_numpy(built.image).double(), built.reference()
     with torch.inference_mode():
-        out = theirs(image)
-        if case.naming == "hf_backbone":
-            hidden = out.last_hidden_state
-            pairs = [(reference["tokens"], hidden), (reference["features"], hidden[:, 0])]
-        else:
-            backbone = getattr(theirs, theirs.base_model_prefix)
-            pairs = [
-                (reference["logits"], out.logits),
-                (reference["tokens"], backbone(image).last_hidden_state),
-            ]
+        pairs = [(reference[what], value) for what, value in vision_outputs(theirs, case, image).items()]
         other = cases.resized(case, built)
         if other is not None:
+            backbone = backbone_of(theirs)
             flag = {}
-            if "interpolate_pos_encoding" in inspect.signature(theirs.forward).parameters:
+            if "interpolate_pos_encoding" in inspect.signature(backbone.forward).parameters:
                 flag["interpolate_pos_encoding"] = True
-            out = theirs(torch.from_numpy(other.image).double(), **flag)
-            hidden = getattr(out, "last_hidden_state", None)
-            pairs.append(
-                (other.reference()["tokens"], hidden)
-                if hidden is not None
-                else (other.reference()["logits"], out.logits)
-            )
+            hidden = backbone(torch.from_numpy(other.image).double(), **flag).last_hidden_state
+            pairs.append((other.reference()["tokens"], hidden))
     return f"transformers {transformers.__version__}", difference(pairs)
 
 
@@ -206,7 +237,8 @@ def compare(case, check):
     built = cases.build(case)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        cases.write(case, built, folder)
+        # timm reads no shards.
+        cases.write(dataclasses.replace(case, shards=1) if check is against_timm else case, built, folder)
         try:
             version, worst = check(case, built, folder)
         except Unsupported as reason:

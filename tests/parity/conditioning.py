@@ -68,7 +68,7 @@ def f16_emulated(model, image):
             hooks.append(
                 module.register_forward_pre_hook(lambda _, args: tuple(a.half().double() for a in args))
             )
-            if name.endswith(("qkv", "fc1", "_mappings.0", "_mappings.1")):
+            if name.endswith(("qkv", "fc1", "attn_pool.q", "attn_pool.kv", "_mappings.0", "_mappings.1")):
                 hooks.append(module.register_forward_hook(lambda _, __, out: out.half().double()))
     out = run(model, image)
     for hook in hooks:

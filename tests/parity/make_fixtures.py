@@ -14,6 +14,7 @@ import torch
 
 import cases
 import conditioning
+import naming
 
 # How far a whole model's outputs may be from float64, as a relative error. Stored F16 counts as exact.
 LIMITS = {"f32": 2e-5, "f16": 5e-3}
@@ -22,6 +23,8 @@ LIMITS = {"f32": 2e-5, "f16": 5e-3}
 def write_fixture(case, folder):
     built = cases.build(case)
     reference = built.reference()
+    for stale in folder.glob("model*.safetensors*"):
+        stale.unlink()
     missing = [what for what in case.outputs if what not in reference]
     if missing:
         raise ValueError(
@@ -47,7 +50,7 @@ def write_fixture(case, folder):
             "covers": case.covers,
             "limits": LIMITS,
             # A folder is read with its config.json; a bare file has its sizes inferred from names and shapes.
-            "model": "." if built.config is not None else "model.safetensors",
+            "model": "." if built.config is not None else naming.file_name(case.shards),
             "naming": case.naming,
             "outputs": {what: list(reference[what].shape) for what in case.outputs},
             "set": list(case.overrides),

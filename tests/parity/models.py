@@ -61,15 +61,61 @@ class Attention(nn.Module):
         return self.proj(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2))
 
 
+class QuickGELU(nn.Module):
+    """The sigmoid approximation of OpenAI's CLIP."""
+
+    def forward(self, x):
+        return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "quick_gelu": QuickGELU}
+
+
 class Mlp(nn.Module):
-    def __init__(self, dim, hidden):
+    def __init__(self, dim, hidden, act_layer="gelu"):
         super().__init__()
         self.fc1 = nn.Linear(dim, hidden)
-        self.act = nn.GELU()
+        self.act = ACTIVATIONS[act_layer]()
         self.fc2 = nn.Linear(hidden, dim)
 
     def forward(self, x):
         return self.fc2(self.act(self.fc1(x)))
+
+
+class SwiGLU(nn.Module):
+    """DINOv2's gated MLP: `packed` counts the rows of gate and values together."""
+
+    def __init__(self, dim, packed):
+        super().__init__()
+        self.fc1 = nn.Linear(dim, packed)
+        self.fc2 = nn.Linear(packed // 2, dim)
+
+    def forward(self, x):
+        gate, values = self.fc1(x).chunk(2, dim=-1)
+        return self.fc2(nn.functional.silu(gate) * values)
+
+
+class AttentionPool(nn.Module):
+    """MAP: a learned query attends to all tokens, and an MLP follows."""
+
+    def __init__(self, dim, num_heads, mlp_hidden, act_layer, eps):
+        super().__init__()
+        self.num_heads = num_heads
+        self.latent = nn.Parameter(torch.zeros(1, 1, dim))
+        self.q = nn.Linear(dim, dim)
+        self.kv = nn.Linear(dim, 2 * dim)
+        self.proj = nn.Linear(dim, dim)
+        self.norm = nn.LayerNorm(dim, eps=eps)
+        self.mlp = Mlp(dim, mlp_hidden, act_layer)
+
+    def forward(self, x):
+        batch, count, dim = x.shape
+        width = dim // self.num_heads
+        q = self.q(self.latent).view(self.num_heads, width)
+        k, v = self.kv(x).view(batch, count, 2, self.num_heads, width).unbind(2)
+        weights = (torch.einsum("hd,bmhd->bhm", q, k) * width**-0.5).softmax(dim=-1)
+        x = self.proj(torch.einsum("bhm,bmhd->bhd", weights, v).flatten(1))
+        return x + self.mlp(self.norm(x))
 
 
 class LayerScale(nn.Module):
@@ -85,14 +131,24 @@ class Block(nn.Module):
     """A pre-norm encoder block."""
 
     def __init__(
-        self, dim, num_heads, mlp_ratio=4.0, qkv_bias=True, qk_scale=None, layer_scale=False, eps=1e-6
+        self,
+        dim,
+        num_heads,
+        mlp_ratio=4.0,
+        qkv_bias=True,
+        qk_scale=None,
+        layer_scale=False,
+        swiglu=False,
+        act_layer="gelu",
+        eps=1e-6,
     ):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=eps)
         self.attn = Attention(dim, num_heads, qkv_bias, qk_scale)
         self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
         self.norm2 = nn.LayerNorm(dim, eps=eps)
-        self.mlp = Mlp(dim, int(dim * mlp_ratio))
+        hidden = int(dim * mlp_ratio)
+        self.mlp = SwiGLU(dim, hidden) if swiglu else Mlp(dim, hidden, act_layer)
         self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
 
     def forward(self, x):
@@ -112,10 +168,13 @@ class PreLogits(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """ViT and DeiT under timm's names.
+    """The ViTs of all libraries under timm's names.
 
     The options carry timm's names too. `representation_size` and `qk_scale` were dropped from timm
-    after 0.5 and 0.4, checkpoints that need them are still around. Prefix tokens come in the order
+    after 0.5 and 0.4, checkpoints that need them are still around. Not timm's are `swiglu` (there a
+    class of MLP), `one_head` (DeiT's tokens with a classifier on the first only), `embedding_size`
+    (CLIP's projection as Hugging Face keeps it), `position_registers` (False: registers are inserted
+    after the positions were added) and the pooling `token_and_mean`. Prefix tokens come in the order
     class, distillation, registers.
     """
 
@@ -133,6 +192,7 @@ class VisionTransformer(nn.Module):
         qk_scale=None,
         representation_size=None,
         distilled=False,
+        one_head=False,
         class_token=True,
         global_pool="token",
         fc_norm=None,
@@ -141,16 +201,24 @@ class VisionTransformer(nn.Module):
         layer_scale=False,
         pre_norm=False,
         patch_norm=False,
+        swiglu=False,
+        act_layer="gelu",
+        embedding_size=0,
+        position_registers=True,
+        final_norm=True,
         eps=1e-6,
     ):
         super().__init__()
-        if global_pool not in ("token", "avg"):
-            raise ValueError(f"global_pool is '{global_pool}', expected token or avg")
+        if global_pool not in ("token", "avg", "map", "token_and_mean"):
+            raise ValueError(
+                f"global_pool is '{global_pool}', expected token, avg, map or token_and_mean"
+            )
         height, width = pair(img_size)
         patch_height, patch_width = pair(patch_size)
         patches = (height // patch_height) * (width // patch_width)
         self.global_pool = global_pool
         self.no_embed_class = no_embed_class
+        self.position_registers = position_registers
         self.num_prefix_tokens = int(class_token) + int(distilled) + reg_tokens
         norm_after_pool = global_pool == "avg" if fc_norm is None else fc_norm
 
@@ -160,23 +228,45 @@ class VisionTransformer(nn.Module):
         self.dist_token = nn.Parameter(torch.zeros(1, 1, embed_dim)) if distilled else None
         self.reg_token = nn.Parameter(torch.zeros(1, reg_tokens, embed_dim)) if reg_tokens else None
         rows = patches + (0 if no_embed_class else self.num_prefix_tokens)
+        rows -= 0 if no_embed_class or position_registers else reg_tokens
         self.pos_embed = nn.Parameter(torch.zeros(1, rows, embed_dim))
         self.norm_pre = nn.LayerNorm(embed_dim, eps=eps) if pre_norm else nn.Identity()
         self.blocks = nn.Sequential(
             *[
-                Block(embed_dim, num_heads, mlp_ratio, qkv_bias, qk_scale, layer_scale, eps)
+                Block(
+                    embed_dim,
+                    num_heads,
+                    mlp_ratio,
+                    qkv_bias,
+                    qk_scale,
+                    layer_scale,
+                    swiglu,
+                    act_layer,
+                    eps,
+                )
                 for _ in range(depth)
             ]
         )
-        self.norm = nn.Identity() if norm_after_pool else nn.LayerNorm(embed_dim, eps=eps)
-        self.fc_norm = nn.LayerNorm(embed_dim, eps=eps) if norm_after_pool else nn.Identity()
+        norm_first, norm_last = final_norm and not norm_after_pool, final_norm and norm_after_pool
+        self.norm = nn.LayerNorm(embed_dim, eps=eps) if norm_first else nn.Identity()
+        self.attn_pool = (
+            AttentionPool(embed_dim, num_heads, int(embed_dim * mlp_ratio), act_layer, eps)
+            if global_pool == "map"
+            else None
+        )
+        self.fc_norm = nn.LayerNorm(embed_dim, eps=eps) if norm_last else nn.Identity()
 
         # The two heads of a distilled model read their tokens directly: it has no representation layer.
         has_representation = bool(representation_size) and not distilled
         self.pre_logits = PreLogits(embed_dim, representation_size) if has_representation else nn.Identity()
-        width_out = representation_size if has_representation else embed_dim
+        pooled_width = 2 * embed_dim if global_pool == "token_and_mean" else embed_dim
+        self.visual_projection = (
+            nn.Linear(pooled_width, embedding_size, bias=False) if embedding_size else nn.Identity()
+        )
+        width_out = representation_size if has_representation else embedding_size or pooled_width
         self.head = nn.Linear(width_out, num_classes) if num_classes else None
-        self.head_dist = nn.Linear(embed_dim, num_classes) if num_classes and distilled else None
+        two_heads = distilled and not one_head
+        self.head_dist = nn.Linear(embed_dim, num_classes) if num_classes and two_heads else None
 
     def embed(self, image):
         x = self.patch_embed(image)
@@ -187,19 +277,27 @@ class VisionTransformer(nn.Module):
         ]
         if self.no_embed_class:
             return self.norm_pre(torch.cat([*prefix, x + self.pos_embed], dim=1))
+        if self.reg_token is not None and not self.position_registers:
+            x = torch.cat([prefix[0], x], dim=1) + self.pos_embed
+            return self.norm_pre(torch.cat([x[:, :1], prefix[1], x[:, 1:]], dim=1))
         return self.norm_pre(torch.cat([*prefix, x], dim=1) + self.pos_embed)
 
     def forward(self, image):
         tokens = self.norm(self.blocks(self.embed(image)))
-        if self.dist_token is not None:
+        if self.head_dist is not None:
             first, second = tokens[:, 0], tokens[:, 1]
             logits = (self.head(first) + self.head_dist(second)) / 2 if self.head is not None else None
             return results(tokens, (first + second) / 2, logits)
+        patches = tokens[:, self.num_prefix_tokens :]
         if self.global_pool == "avg":
-            pooled = tokens[:, self.num_prefix_tokens :].mean(dim=1)
+            pooled = patches.mean(dim=1)
+        elif self.global_pool == "map":
+            pooled = self.attn_pool(patches)
+        elif self.global_pool == "token_and_mean":
+            pooled = torch.cat([tokens[:, 0], patches.mean(dim=1)], dim=1)
         else:
             pooled = tokens[:, 0]
-        features = self.pre_logits(self.fc_norm(pooled))
+        features = self.visual_projection(self.pre_logits(self.fc_norm(pooled)))
         return results(tokens, features, self.head(features) if self.head is not None else None)
 
 

@@ -1,5 +1,6 @@
 """The same weights under other families' names, random weights, and safetensors files."""
 
+import json
 import re
 import zlib
 
@@ -7,21 +8,6 @@ import numpy as np
 import safetensors.torch
 import torch
 
-# timm's name -> Hugging Face's, for what is not inside a block.
-HF_TOP = {
-    "cls_token": "embeddings.cls_token",
-    "dist_token": "embeddings.distillation_token",
-    "pos_embed": "embeddings.position_embeddings",
-    "patch_embed.proj": "embeddings.patch_embeddings.projection",
-    "norm": "layernorm",
-}
-HF_BLOCK = {
-    "norm1": "layernorm_before",
-    "norm2": "layernorm_after",
-    "attn.proj": "attention.output.dense",
-    "mlp.fc1": "intermediate.dense",
-    "mlp.fc2": "output.dense",
-}
 TORCHVISION_TOP = {
     "cls_token": "class_token",
     "pos_embed": "encoder.pos_embedding",
@@ -39,43 +25,17 @@ TORCHVISION_BLOCK = {
 }
 
 
-def _stem(name):
+def stem_and_leaf(name):
     """'blocks.0.norm1.weight' -> ('blocks.0.norm1', '.weight'); a bare parameter has no suffix."""
     match = re.fullmatch(r"(.+)(\.weight|\.bias)", name)
     return match.groups() if match else (name, "")
-
-
-def to_hugging_face(state, family):
-    """A timm state_dict as Hugging Face's `vit` or `deit` classifier, or `backbone` (no prefix, no head)."""
-    if family not in ("vit", "deit", "backbone"):
-        raise ValueError(f"family is '{family}', expected vit, deit or backbone")
-    prefix = "" if family == "backbone" else family + "."
-    heads = {
-        "vit": {"head": "classifier"},
-        "deit": {"head": "cls_classifier", "head_dist": "distillation_classifier"},
-        "backbone": {},
-    }[family]
-    out = {}
-    for name, value in state.items():
-        stem, suffix = _stem(name)
-        block = re.fullmatch(r"blocks\.(\d+)\.(.+)", stem)
-        if not block:
-            out[(heads[stem] if stem in heads else prefix + HF_TOP[stem]) + suffix] = value
-            continue
-        layer = f"{prefix}encoder.layer.{block[1]}."
-        if block[2] == "attn.qkv":
-            for part, piece in zip(("query", "key", "value"), value.chunk(3)):
-                out[f"{layer}attention.attention.{part}{suffix}"] = piece.contiguous()
-        else:
-            out[layer + HF_BLOCK[block[2]] + suffix] = value
-    return out
 
 
 def to_torchvision(state):
     """A timm state_dict under torchvision's names."""
     out = {}
     for name, value in state.items():
-        stem, suffix = _stem(name)
+        stem, suffix = stem_and_leaf(name)
         block = re.fullmatch(r"blocks\.(\d+)\.(.+)", stem)
         if not block:
             out[TORCHVISION_TOP[stem] + suffix] = value
@@ -94,16 +54,18 @@ def random_values(name, shape, seed):
     Every tensor has a generator of its own, seeded by its name, so that adding one moves no other.
     """
     normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
+    if name.endswith("latent"):
+        return normal
     if "token" in name or "pos_embed" in name:
         return 0.5 * normal
     if name.endswith("gamma"):
         return 0.6 + 0.2 * normal
     if name.endswith("bias"):
         return 0.3 * normal
-    if len(shape) == 1:  # a norm's gain
+    if len(shape) < 2:  # a norm's gain
         return 1.0 + 0.2 * normal
     # Products keep their variance, except that q, k and v are enlarged: attention must not be flat.
-    gain = 1.6 if re.search(r"qkv|in_proj|_mappings", name) else 1.0
+    gain = 1.6 if re.search(r"qkv|attn_pool\.k?[qv]|in_proj|_mappings", name) else 1.0
     return gain * normal / np.sqrt(np.prod(shape[1:]))
 
 
@@ -117,10 +79,28 @@ def randomise(model, seed, dtype=torch.float32):
     return model.eval()
 
 
-def save(path, state, dtype=torch.float32):
-    """Writes a state_dict as published files are, whose values `dtype` holds exactly."""
+def file_name(shards):
+    """What a checkpoint of so many files is opened by."""
+    return "model.safetensors" if shards == 1 else "model.safetensors.index.json"
+
+
+def save(folder, state, dtype=torch.float32, shards=1):
+    """Writes a state_dict, whose values `dtype` holds exactly, as published: one file or shards with an index."""
     stored = {name: value.to(dtype).contiguous() for name, value in state.items()}
     for name, value in state.items():
         if not torch.equal(stored[name].double(), value.double()):
             raise ValueError(f"{name} is not representable in {dtype}")
-    safetensors.torch.save_file(stored, str(path), metadata={"format": "pt"})
+    if shards == 1:
+        safetensors.torch.save_file(stored, str(folder / file_name(1)), metadata={"format": "pt"})
+        return
+    # In the order of the names, so that a block's tensors and those of one module fall into several files.
+    names = sorted(stored)
+    weight_map = {}
+    for i in range(shards):
+        file = f"model-{i + 1:05}-of-{shards:05}.safetensors"
+        part = {name: stored[name] for name in names[i::shards]}
+        safetensors.torch.save_file(part, str(folder / file), metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(part, file)
+    size = sum(value.numel() * value.element_size() for value in stored.values())
+    index = {"metadata": {"total_size": size}, "weight_map": weight_map}
+    (folder / file_name(shards)).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")

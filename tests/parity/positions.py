@@ -19,13 +19,16 @@ RULES = {
     "bicubic_corners": {"mode": "bicubic", "align_corners": True},
     "bilinear": {"mode": "bilinear", "align_corners": False},
 }
-# What interpolates in float32 whatever the model's type; the others in the model's own.
-SINGLE = ("timm", "hf_dinov2", "hf_dinov2_with_registers")
+
+
+def is_single(naming):
+    """What interpolates in float32 whatever the model's type; the others do in the model's own."""
+    return naming == "timm" or naming.startswith("hf_dinov2")
 
 
 def rule_of(naming):
     """The rule of the library that publishes checkpoints under these names."""
-    if naming == "timm" or naming == "hf_dinov2_with_registers":
+    if naming == "timm" or naming.startswith("hf_dinov2_registers"):
         return "bicubic_antialias"
     return "bicubic_corners" if naming == "torchvision" else "bicubic"
 
