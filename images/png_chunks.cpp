@@ -47,13 +47,26 @@ PngChunks::PngChunks(FileBytes file, const std::string& name) : file_(file), nam
     position = chunk->end();
   }
   if (header_.depth == 0) fail("the PNG has pixels before their size (IHDR)");
-  for (; chunk && is_pixels(chunk->type); chunk = chunk_at(chunk->end())) {
+  if (!in_sequence(*chunk)) fail("the PNG's frames are not numbered in order");
+  do {
     FileBytes bytes = file_.subspan(chunk->begin);
     bytes = bytes.first(std::min<uint64_t>(bytes.size(), chunk->length));
-    pixels_.push_back(
-        bytes.subspan(std::min<size_t>(chunk->type == "fdAT" ? sequence_bytes : 0, bytes.size())));
+    if (chunk->type == "fdAT") bytes = bytes.subspan(std::min<size_t>(sequence_bytes, bytes.size()));
+    pixels_.push_back(bytes);
     pixels_end_.push_back(chunk->end());
-  }
+    sequence_at_end_.push_back(sequence_);
+    chunk = chunk_at(chunk->end());
+  } while (chunk && is_pixels(chunk->type) && in_sequence(*chunk));
+}
+
+// An animation numbers its fcTL and fdAT chunks, all together.
+bool PngChunks::in_sequence(const Chunk& chunk) {
+  if (chunk.type != "fcTL" && chunk.type != "fdAT") return true;
+  if (file_.size() - chunk.begin < sequence_bytes || chunk.length < sequence_bytes) return false;
+  const bool expected =
+      number(file_.subspan(chunk.begin), 0) == sequence_ && (sequence_ > 0 || chunk.type == "fcTL");
+  sequence_++;
+  return expected;
 }
 
 // Nothing where the file ends, or something else than a chunk is.
@@ -93,6 +106,7 @@ void PngChunks::read_header_chunk(const Chunk& chunk) {
   } else if (chunk.type == "acTL") {
     header_.animated = true;
   } else if (chunk.type == "fcTL") {
+    if (!in_sequence(chunk)) fail("the PNG's frames are not numbered in order");
     read_frame(bytes);
   } else if (chunk.type == "eXIf") {
     header_.exif = bytes;
@@ -136,9 +150,11 @@ void PngChunks::read_frame(FileBytes bytes) {
 
 void PngChunks::read_rest(size_t last) {
   std::optional<Chunk> chunk = chunk_at(pixels_end_[last]);
+  sequence_ = sequence_at_end_[last];
   for (; chunk && chunk->type != "IEND"; chunk = chunk_at(chunk->end())) {
     if (chunk->type == "fcTL" && header_.animated) return;
     const FileBytes bytes = content(*chunk);
+    if (!in_sequence(*chunk)) fail("the PNG's frames are not numbered in order");
     if (chunk->type == "eXIf") header_.exif = bytes;
   }
 }

@@ -52,13 +52,17 @@ class PngChunks {
   void read_header_chunk(const Chunk& chunk);
   void read_size(FileBytes bytes);
   void read_frame(FileBytes bytes);
+  bool in_sequence(const Chunk& chunk);
   [[noreturn]] void fail(const std::string& what) const;
 
   FileBytes file_;
   std::string name_;
   PngHeader header_;
+  uint32_t sequence_ = 0;  // the number that the next fcTL or fdAT chunk must have
   std::vector<FileBytes> pixels_;
-  std::vector<uint64_t> pixels_end_;  // where the chunk after each begins
+  // Behind each of them: where the next chunk begins, and what sequence_ is.
+  std::vector<uint64_t> pixels_end_;
+  std::vector<uint32_t> sequence_at_end_;
 };
 
 }  // namespace vitrine

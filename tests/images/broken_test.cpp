@@ -103,6 +103,20 @@ TEST_CASE("a PNG must be whole after its pixels too, as far as it goes") {
   CHECK(decode(content.substr(0, text + 17)).image);  // all of the text, and no checksum
 }
 
+TEST_CASE("an animation's frames must be numbered") {
+  using Catch::Matchers::ContainsSubstring;
+  std::string content = content_of("png_animated_hidden.png");
+  const size_t frame = content.rfind("fdAT");
+  content.at(frame + 7) = 3;  // behind a frame header, where nothing is read any more
+  CHECK(decode(content).image);
+  content = content_of("png_animated_part.png");
+  const size_t control = content.find("fcTL");
+  content.at(control + 7) = 1;
+  const auto* chunk = reinterpret_cast<const uint8_t*>(content.data()) + control;
+  put_big_endian(content, control + 4 + 26, crc32({chunk, 4 + 26}), 4);
+  CHECK_THAT(decode(content).sentence, ContainsSubstring("not numbered in order"));
+}
+
 // 40000 x 25000 pixels in three headers.
 std::string huge(const std::string& name) {
   std::string content = content_of(name);
