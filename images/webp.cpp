@@ -108,9 +108,8 @@ Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions
   if (status != VP8_STATUS_OK) {
     refuse_picture(name, "the WebP's pixels are broken (" + std::string(words(status)) + ")");
   }
-  if (frame->has_alpha != 0) {
-    for (size_t i = 3; i < decoded.image.pixels.size(); i += 4) decoded.image.pixels[i] = 255;
-  }
+  // Also where the file says that it has no alpha: lossless pixels may hold some all the same.
+  for (size_t i = 3; i < decoded.image.pixels.size(); i += 4) decoded.image.pixels[i] = 255;
   if (options.exif) decoded.orientation = orientation_of(demuxer.get());
   return decoded;
 }

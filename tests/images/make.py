@@ -312,6 +312,10 @@ def webps():
     webp("webp_lossy_alpha", "lossy with alpha", mode="RGBA", quality=70)
     webp("webp_lossless_alpha", "lossless with alpha", mode="RGBA", lossless=True)
     webp("webp_lossless_exact", "lossless with colors under transparency", mode="RGBA", lossless=True, exact=True)
+    exact = bytearray((PICTURES / "webp_lossless_exact.webp").read_bytes())
+    assert exact[12:16] == b"VP8L"
+    exact[24] &= ~0x10
+    put("webp_lossless_unsaid.webp", bytes(exact), "lossless with alpha that its header denies")
     webp("webp_quality_0", "coarse", quality=0)
     webp("webp_1x1", "a single pixel", 1, 1, lossless=True)
     webp("webp_1x1_lossy", "a single pixel, lossy", 1, 1)
