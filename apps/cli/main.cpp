@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
     add_devices(app, common);
     add_run(app, common);
+    add_preprocess(app, common);
     add_inspect(app, common);
     add_bench(app, common);
     add_doctor(app, common);

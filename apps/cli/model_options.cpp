@@ -29,16 +29,15 @@ void add_plan_flags(CLI::App& command, ModelFlags& flags) {
                      "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
 }
 
-namespace {
-
-// "224" or "224x320", height first.
-std::pair<uint64_t, uint64_t> image_size_of(const std::string& text) {
+std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::string& text) {
   if (text.empty()) return {0, 0};
   const auto number = [&](std::string_view digits) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value == 0)
-      throw Error(ErrorCode::usage, "--image-size: found " + in_quotes(text) + ", expected N or HxW");
+    if (error != std::errc() || end != digits.data() + digits.size() || value == 0) {
+      throw Error(ErrorCode::usage,
+                  std::string(option) + ": found " + in_quotes(text) + ", expected N or HxW");
+    }
     return value;
   };
   const size_t cross = text.find('x');
@@ -46,10 +45,8 @@ std::pair<uint64_t, uint64_t> image_size_of(const std::string& text) {
   return {height, cross == std::string::npos ? height : number(std::string_view(text).substr(cross + 1))};
 }
 
-}  // namespace
-
 Model open_model(const ModelFlags& flags, const CommonOptions& common) {
-  const auto [height, width] = image_size_of(flags.image_size);
+  const auto [height, width] = image_size_of("--image-size", flags.image_size);
   Model model = vitrine::open_model(
       {.model = flags.model,
        .arch = flags.arch,

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/cli/common_options.h"
@@ -22,6 +23,9 @@ struct ModelFlags {
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 // Declares --set, --image-size, --what and --variant.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
+
+// "224", or "224x320" with the height first; {0, 0} for an empty text. `option` is for messages.
+std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::string& text);
 
 // Warnings of the model go to stderr. Random weights are announced there too.
 Model open_model(const ModelFlags& flags, const CommonOptions& common);

@@ -1,10 +1,11 @@
-"""Writes preprocessing/profiles.json: what torchvision, timm and transformers make of pictures.
+"""Writes preprocessing/profiles.json and pictures.json: what torchvision, timm and transformers make of pictures.
 
     PYTHONPATH=DIR_WITH_TIMM:DIR_WITH_TRANSFORMERS python3 tests/parity/make_preprocess_fixture.py
 
 Every case is a configuration as the library's users find it beside a model (or the library's usual
 transform, for a profile) and pictures of noise_pictures.py in several sizes, with a hash of the float32
-[C, H, W] that comes out. The processors of transformers are those that work on Pillow's pictures.
+[C, H, W] that comes out. The processors of transformers are those that work on Pillow's pictures. pictures.json has the same for files of
+tests/images/pictures, with the resized picture's hash besides.
 """
 
 import json
@@ -13,6 +14,7 @@ import pathlib
 import numpy as np
 from PIL import Image
 
+from check_preprocess import reference
 from noise_pictures import fnv, noise_picture
 
 # Even and odd, both ways round, smaller than the crop, of the crop's size, remainders of 1 to 3 modulo 4.
@@ -134,7 +136,27 @@ def results(transform, sizes, seed):
     return rows
 
 
+FILES = ["jpeg_403x301.jpg", "jpeg_420.jpg", "jpeg_cmyk.jpg", "jpeg_progressive_grey.jpg", "jpeg_1x1.jpg",
+         "png_palette_4_interlaced.png", "png_grey_16.png", "png_grey_alpha_8.png", "png_3x2003.png"]
+
+
+def write_pictures():
+    folder = pathlib.Path(__file__).parents[1] / "images" / "pictures"
+    rows = []
+    for i, name in enumerate(FILES + sorted(path.name for path in folder.glob("webp_*"))[:2]):
+        image = Image.open(folder / name).convert("RGB")
+        for profile in (["torchvision", "hf"][i % 2], ["timm", "clip", "siglip"][i % 3]):
+            pixels, numbers = reference(profile, 48 + i)(image)
+            rows.append({"file": name, "profile": profile, "size": 48 + i, "resized": fnv(pixels.tobytes()),
+                         "normalized": fnv(np.ascontiguousarray(numbers, dtype="<f4").tobytes())})
+    path = pathlib.Path(__file__).parent / "preprocessing" / "pictures.json"
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    path.write_text(f'{{"cases": [\n{lines}\n]}}\n')
+    print(f"{path}: {len(rows)} cases")
+
+
 def main():
+    write_pictures()
     cases = []
     for name, config in HUGGING_FACE.items():
         cases.append({"name": name, "file": "preprocessor_config.json", "json": config,

@@ -1,0 +1,86 @@
+// vitrine preprocess: what a model would be given of a picture, as .npy.
+#include <array>
+#include <cstdio>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/open_device.h"
+#include "apps/cli/picture_options.h"
+#include "model/preprocess_picture.h"
+#include "runtime/util/error.h"
+#include "runtime/util/npy.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct PreprocessFlags {
+  ModelFlags model;
+  PictureFlags picture;
+  std::string image, size, out, stage = "normalized";
+};
+
+struct Wanted {
+  Preprocess preprocess;
+  uint64_t channels = 3;
+};
+
+Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
+  if (!flags.model.model.empty() || !flags.model.arch.empty()) {
+    ModelFlags model = flags.model;
+    if (!flags.size.empty()) model.image_size = flags.size;
+    const PictureModel opened = open_picture_model(model, flags.picture, common);
+    return {opened.preprocess, opened.model.config.channels};
+  }
+  if (flags.picture.profile.empty()) {
+    throw Error(ErrorCode::usage,
+                "found neither --model nor --profile, expected one that says how to preprocess");
+  }
+  auto [height, width] = image_size_of("--size", flags.size);
+  if (height == 0) height = width = 224;
+  return {profile_named(flags.picture.profile, height, width), flags.picture.profile == "grey" ? 1u : 3u};
+}
+
+void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
+  const Wanted wanted = wanted_of(flags, common);
+  const Preprocess& p = wanted.preprocess;
+  Picture picture = picture_for(decode_image(flags.image, decode_options(flags.picture)), wanted.channels);
+  const std::string name = shown(flags.image),
+                    size = std::to_string(picture.width) + " x " + std::to_string(picture.height);
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  std::vector<uint64_t> shape;
+  if (flags.stage == "resized") {
+    shape = {p.height(), p.width(), wanted.channels};
+    write_npy(flags.out, shape, resized_picture(pipelines, p, wanted.channels, std::move(picture), name));
+  } else {
+    shape = {1, wanted.channels, p.height(), p.width()};
+    write_npy(flags.out, shape,
+              preprocessed_picture(pipelines, p, wanted.channels, std::move(picture), name));
+  }
+  std::printf("%s: %s %s of %s, by %s: %s\n", shown(flags.out).c_str(), flags.stage.c_str(),
+              npy_shape(shape).c_str(), size.c_str(), p.profile.c_str(), p.to_string().c_str());
+}
+
+}  // namespace
+
+void add_preprocess(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("preprocess", "What a model would be given of a picture, as .npy");
+  auto flags = std::make_shared<PreprocessFlags>();
+  command->add_option("image", flags->image, "A JPEG, PNG or WebP file")->required()->type_name("IMAGE");
+  command->add_option("--model", flags->model.model, "Model whose preprocessing it is, as for vitrine run");
+  command->add_option("--arch", flags->model.arch, "Architecture whose usual preprocessing it is");
+  command->add_option("--set", flags->model.set, "Overrides a field of the configuration: KEY=VALUE")
+      ->allow_extra_args(false);
+  add_picture_flags(*command, flags->picture);
+  command->add_option("--size", flags->size, "Size of the result, N or HxW pixels, instead of the model's");
+  command
+      ->add_option("--stage", flags->stage,
+                   "normalized: float32 [1,C,H,W], what the model is given (and vitrine run takes); resized: "
+                   "uint8 [H,W,C], the same picture before it becomes numbers")
+      ->check(CLI::IsMember({"normalized", "resized"}))
+      ->capture_default_str();
+  command->add_option("--out", flags->out, "Where the array goes")->required();
+  command->callback([&common, flags] { preprocess(*flags, common); });
+}
+
+}  // namespace vitrine::cli
