@@ -6,15 +6,7 @@
 
 namespace vitrine::cli {
 
-DeviceList list_devices(const CommonOptions& common) {
-  DeviceList list;
-  list.instance = std::make_shared<Instance>();
-  list.devices = list.instance->devices();
-  std::vector<Capabilities> capabilities;
-  for (const PhysicalDevice& device : list.devices) capabilities.push_back(device.capabilities);
-  list.choice = choose_device(capabilities, wanted_device(common.device));
-  return list;
-}
+DeviceList list_devices(const CommonOptions& common) { return vitrine::list_devices(common.device); }
 
 std::unique_ptr<Device> open_device(const CommonOptions& common) {
   const DeviceList list = list_devices(common);
