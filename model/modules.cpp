@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/binary.h"
+#include "runtime/ops/convert.h"
 #include "runtime/ops/gated_product.h"
 #include "runtime/ops/grouped_matmul.h"
 #include "runtime/ops/layer_norm.h"
@@ -100,6 +101,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
                                   const Epilogue& epilogue) const {
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
+  x = convert(graph, path("in.convert"), x, dtype);
   AttentionValues out{.options = {.heads = config_.heads,
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
@@ -161,6 +163,7 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
   const bool gated = config_.mlp == MlpKind::swiglu;
+  x = convert(graph, path("in.convert"), x, dtype);
   const ValueId fc1 = constant(builder, "fc1.weight", dtype);
   MlpValues out;
   out.hidden = matmul(graph, path("fc1"), x, fc1,

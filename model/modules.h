@@ -90,8 +90,8 @@ struct AttentionValues {
 class Attention : public ModuleBase {
  public:
   explicit Attention(const ViTConfig& config, std::string name = {});
-  // [B, N, dim] to [B, N, dim]: f32 behind a projection, else of x's type. x is stored as
-  // builder.dtype(name()) says.
+  // [B, N, dim] to [B, N, dim]: f32 behind a projection, else as builder.dtype(name()) says. x is
+  // converted to that where it isn't.
   ValueId operator()(GraphBuilder& builder, ValueId x) const { return values(builder, x).out; }
   // The same, with all that it computes on the way.
   AttentionValues values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps = {},

@@ -18,8 +18,8 @@ namespace vitrine {
 
 struct RunnerOptions {
   DType dtype = DType::f32;
-  std::optional<Result> result;  // the model's own when left out
-  PlanOptions plan;
+  std::optional<Result> result = {};  // the model's own when left out
+  PlanOptions plan = {};
 };
 
 // The largest of wanted, wanted/2, wanted/4, ... whose plan's activations fit into what memory is free.

@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "model/init_weights.h"
 #include "model/presets.h"
 #include "model/tensor_files.h"
+#include "model/vision_transformer.h"
 #include "runtime/util/json.h"
 #include "runtime/util/text.h"
 
@@ -32,9 +34,8 @@ ConstantPart part_of(std::span<const float> values) { return {DType::f32, std::a
 
 class RandomWeights : public ConstantSource {
  public:
-  RandomWeights(const ViTConfig& config, uint64_t seed) : config_(config), seed_(seed) {
-    for (Parameter& parameter : parameters_of(config))
-      parameters_.emplace(parameter.name, std::move(parameter));
+  RandomWeights(const ModuleBase& module, uint64_t seed) : config_(module.config()), seed_(seed) {
+    for (const Parameter& parameter : module.parameters()) parameters_.emplace(parameter.name, parameter);
   }
 
   ConstantParts find(const std::string& name, const Shape& shape, DType) override {
@@ -98,11 +99,14 @@ Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.gri
 class FileWeights : public ConstantSource {
  public:
   // `stored_grid`: the grid of patches that learned positions in the file are for.
-  FileWeights(std::shared_ptr<const TensorFiles> files, const ViTConfig& config,
+  FileWeights(std::shared_ptr<const TensorFiles> files, const ModuleBase& module,
               const std::map<std::string, std::vector<FilePart>>& parts, Grid stored_grid, Warn warn)
-      : files_(std::move(files)), config_(config), stored_grid_(stored_grid), warn_(std::move(warn)) {
+      : files_(std::move(files)),
+        config_(module.config()),
+        stored_grid_(stored_grid),
+        warn_(std::move(warn)) {
     const std::string file = shown(files_->path());
-    for (const Parameter& parameter : parameters_of(config)) {
+    for (const Parameter& parameter : module.parameters()) {
       Constant constant{parameter, {}};
       if (const auto found = parts.find(parameter.name); found != parts.end()) {
         for (const FilePart& part : found->second) {
@@ -239,14 +243,45 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;
   set_image_size(model.config, options, naming.family->whole_patches, warn);
-  model.constants = std::make_unique<FileWeights>(files, model.config, parts, stored_grid, std::move(warn));
+  model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
+                                                  std::move(warn));
   return model;
 }
 
 }  // namespace
 
+std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed) {
+  return std::make_unique<RandomWeights>(module, seed);
+}
+
 std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed) {
-  return std::make_unique<RandomWeights>(config, seed);
+  return random_weights(VisionTransformer(config), seed);
+}
+
+std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std::filesystem::path& path,
+                                             const std::string& prefix, Warn warn) {
+  auto files = std::make_shared<const TensorFiles>(path);
+  std::map<std::string, std::vector<FilePart>> parts;
+  for (const Parameter& parameter : module.parameters()) {
+    if (parameter.fixed) continue;
+    const std::string name = prefix + parameter.name;
+    const StoredTensor* stored = files->find(name);
+    const std::string expected = parameter.shape.to_string();
+    if (!stored) {
+      throw Error(ErrorCode::bad_file,
+                  shown(files->path()) + ": found no tensor '" + name + "', expected " + expected);
+    }
+    // Tokens and positions are stored with ones in front of their shape.
+    std::span<const uint64_t> shape = stored->info->shape;
+    while (shape.size() > parameter.shape.rank() && shape.front() == 1) shape = shape.subspan(1);
+    if (!std::ranges::equal(shape, parameter.shape.dims())) {
+      throw Error(ErrorCode::bad_file, shown(files->path()) + ": found '" + name + "' of shape " +
+                                           shape_text(stored->info->shape) + ", expected " + expected);
+    }
+    parts[parameter.name] = {{name, stored->info->shape}};
+  }
+  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
+                                       std::move(warn));
 }
 
 Model open_model(const ModelOptions& options, Warn warn) {

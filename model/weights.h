@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/labels.h"
+#include "model/modules.h"
 #include "model/position_table.h"
 #include "model/vit_config.h"
 #include "runtime/graph/constants.h"
@@ -46,7 +47,15 @@ using Warn = std::function<void(const std::string&)>;
 // looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
 Model open_model(const ModelOptions& options, Warn warn = {});
 
-// Weights drawn from a seed, and checkpoints of one configuration under a family's names.
+// A module's parameters, drawn from a seed as init_parameter() says.
+std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);
 std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed);
+
+// A module's parameters from a .safetensors file (or an index, or a folder) that names them as PyTorch's
+// modules and timm do, with `prefix` in front of the module's own names: "blocks.3." finds a Block's in a
+// whole model. Other tensors of the file are left alone. Throws Error(bad_file) for one that is missing or
+// of the wrong shape.
+std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std::filesystem::path& path,
+                                             const std::string& prefix = {}, Warn warn = {});
 
 }  // namespace vitrine
