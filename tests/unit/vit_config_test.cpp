@@ -103,6 +103,18 @@ TEST_CASE("every preset is valid and counts its published parameters") {
       {"vit_l_32", 306'535'400},
       {"vit_small_patch14_dinov2", 22'056'192},
       {"vit_giant_patch14_dinov2", 1'136'479'232},
+      {"vit_base_patch16_gap_224", 86'566'120},
+      {"vit_medium_patch16_reg4_gap_256", 38'881'768},
+      {"vit_so150m_patch16_reg4_map_256", 141'481'064},
+      {"vit_so150m2_patch16_reg1_gap_256", 136'059'560},
+      {"vit_intern300m_patch14_448", 304'012'288},
+      {"vit_base_patch16_clip_quickgelu_224", 86'193'152},
+      {"vit_gigantic_patch14_clip_224", 1'844'908'544},
+      {"vit_giant_patch14_reg1_tipsv2", 1'135'949'312},
+      {"vit_base_patch16_siglip_224", 92'884'224},
+      {"vit_so400m_patch14_siglip_384", 428'225'600},
+      {"vit_giantopt_patch16_siglip_256", 1'163'168'256},
+      {"vit_large_patch16_siglip_gap_512", 304'147'456},
       {"myvit_mnist", 1'642},
   };
   for (const auto& [name, count] : published) {
@@ -145,6 +157,17 @@ TEST_CASE("validation names the first field that makes no sense") {
   CHECK_THAT(refused([](ViTConfig& c) { c.patch_width = 225; }), ContainsSubstring("patch_width is 225"));
   CHECK_THAT(refused([](ViTConfig& c) { c.eps = 0; }), ContainsSubstring("eps"));
   CHECK_THAT(refused([](ViTConfig& c) { c.class_token = false; }), ContainsSubstring("pool=mean"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::token_and_mean, c.class_token = false; }),
+             ContainsSubstring("token_and_mean"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::token_and_mean, c.fc_norm = true; }),
+             ContainsSubstring("fc_norm"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::attention, c.mlp = MlpKind::swiglu; }),
+             ContainsSubstring("mlp=plain"));
+  CHECK_THAT(
+      refused([](ViTConfig& c) { c.pool = Pool::attention, c.heads = 7, c.key_width = c.value_width = 9; }),
+      ContainsSubstring("heads of the pooling"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.embedding_size = c.representation_size = 9; }),
+             ContainsSubstring("embedding_size"));
   CHECK_THAT(refused([](ViTConfig& c) { c.distilled_head = true; }), ContainsSubstring("distillation_token"));
   CHECK_THAT(refused([](ViTConfig& c) { c.projection = false, c.value_width = 32; }),
              ContainsSubstring("384 columns"));

@@ -73,6 +73,17 @@ TEST_CASE("each result has its name and shape") {
   }
   CHECK_FALSE(result_named("loss"));
 
+  config = preset("vit_base_patch16_siglip_224");
+  config.depth = 1;
+  CHECK(output(Result::tokens).shape == Shape{2, 196, 768});
+  CHECK(output(Result::features).shape == Shape{2, 768});
+  config = preset("vit_tiny_patch16_224");
+  config.depth = 1;
+  config.pool = Pool::token_and_mean;
+  CHECK(output(Result::features).shape == Shape{2, 384});
+  config.embedding_size = 50;
+  config.classes = 0;
+  CHECK(output(Result::features).shape == Shape{2, 50});
   config = preset("vit_tiny_patch16_224");
   config.depth = 1;
   config.representation_size = 50;
@@ -105,7 +116,8 @@ TEST_CASE("a standard ViT is seven operators a block and four around them") {
 
 TEST_CASE("the operators' arithmetic adds up to the config's") {
   for (const char* name : {"vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224", "myvit_mnist",
-                           "cifar_vit", "vit_giant_patch14_reg4_dinov2", "vit_base_patch16_reg4_gap_256"}) {
+                           "cifar_vit", "vit_giant_patch14_reg4_dinov2", "vit_base_patch16_reg4_gap_256",
+                           "vit_base_patch16_siglip_224", "vit_so150m_patch16_reg4_map_256"}) {
     INFO(name);
     const ViTConfig config = preset(name);
     const auto graph = make_vit_graph(config, {.batch = 2});
