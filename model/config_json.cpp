@@ -30,6 +30,7 @@ void read_timm_arguments(const JsonObject& a, ViTConfig& c) {
   a.sides("img_size", c.image_height, c.image_width);
   a.sides("patch_size", c.patch_height, c.patch_width);
   assign(c.channels, a.whole("in_chans"));
+  const uint64_t known_dim = c.dim, known_hidden = c.mlp_hidden;
   assign(c.dim, a.whole("embed_dim"));
   assign(c.depth, a.whole("depth"));
   assign(c.heads, a.whole("num_heads"));
@@ -38,16 +39,25 @@ void read_timm_arguments(const JsonObject& a, ViTConfig& c) {
     if (!(rows >= 1 && rows < 1e9))
       a.fail("mlp_ratio", *a.find("mlp_ratio"), "a ratio that makes a sensible MLP");
     c.mlp_hidden = static_cast<uint64_t>(rows) / (c.mlp == MlpKind::swiglu ? 2 : 1);
+  } else if (known_hidden && c.dim != known_dim && c.dim < (1u << 24)) {  // the ratio is the architecture's
+    c.mlp_hidden = known_hidden * c.dim / known_dim;
   }
   assign(c.qkv_bias, a.flag("qkv_bias"));
   assign(c.class_token, a.flag("class_token"));
   assign(c.registers, a.whole("reg_tokens"));
-  assign(c.pre_norm, a.flag("pre_norm"));
+  if (const auto norm = a.flag("pre_norm")) {
+    c.pre_norm = *norm;
+    c.patch_bias = !*norm;  // a norm right behind the patches makes it redundant
+  }
   assign(c.representation_size, a.whole("representation_size"));
   if (const auto only_patches = a.flag("no_embed_class")) {
     c.position_span = *only_patches ? PositionSpan::patches : PositionSpan::all;
   }
   read_pool(a, c);
+  // The first would show in no tensor.
+  for (const char* other : {"pool_include_prefix", "qk_norm", "scale_attn_norm", "scale_mlp_norm"}) {
+    if (a.flag(other).value_or(false)) a.fail(other, true, "false, all that this version computes");
+  }
   if (const auto norm = a.flag("fc_norm")) {
     c.fc_norm = *norm;
     c.final_norm = !*norm;

@@ -317,6 +317,10 @@ TEST_CASE("timm's config.json names an architecture and what differs from it") {
   CHECK_FALSE(read.fc_norm);
   CHECK(read.layer_scale);
   CHECK(read.registers == 2);
+  json["model_args"]["pre_norm"] = true;
+  CHECK_FALSE(read_config(json, tensors, naming, "config.json").patch_bias);
+  json["model_args"]["pool_include_prefix"] = true;
+  CHECK_THROWS_AS(read_config(json, tensors, naming, "config.json"), Error);
   json["global_pool"] = "max";
   CHECK_THROWS_AS(read_config(json, tensors, naming, "config.json"), Error);
   // Saying again how an architecture pools does not move its norm.
@@ -324,6 +328,9 @@ TEST_CASE("timm's config.json names an architecture and what differs from it") {
           {"global_pool", "avg"},
           {"model_args", {{"global_pool", "avg"}}}};
   CHECK(read_config(json, tensors, naming, "config.json").final_norm);
+  // A width of its own keeps the architecture's ratio.
+  json = {{"architecture", "vit_so400m_patch14_siglip_224"}, {"model_args", {{"embed_dim", 576}}}};
+  CHECK(read_config(json, tensors, naming, "config.json").mlp_width() == 2152);
   // An architecture that isn't listed is what its tensors say.
   json = {{"architecture", "vit_wonderful"}, {"num_classes", 1000}};
   check_same(read_config(json, tensors, naming, "config.json"), config);
