@@ -1,0 +1,15 @@
+// How large the numbers of a tensor are.
+#pragma once
+
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+extern const OpDef op_magnitude;
+
+// The largest |x| of an f32 or f16 tensor, as [1] f32: NaN if there is one, else infinity if there is one.
+ValueId magnitude(Graph& graph, std::string name, ValueId x);
+
+}  // namespace vitrine
