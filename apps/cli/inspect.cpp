@@ -1,12 +1,15 @@
 // vitrine inspect: what a model is and what a device will do for it: configuration, parameters, FLOPs,
-// the shapes at every step, the walk through multi-head attention, the memory plan, the dispatches.
+// the shapes at every step, the walk through multi-head attention (with --trace its numbers, too), the
+// memory plan, the dispatches.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/attention_table.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/inspect_trace.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "model/hub_cache.h"
@@ -23,33 +26,10 @@ using Json = nlohmann::ordered_json;
 struct InspectFlags {
   ModelFlags model;
   std::string subject;
+  TraceFlags trace;
   uint64_t batch = 1;
   bool json = false;
 };
-
-struct WalkRow {
-  std::string name, shape, from;
-};
-
-// The data's way through multi-head self-attention, in the letters of the paper: M images, N tokens of
-// width D, D_k and D_v columns a head.
-std::vector<WalkRow> attention_walk(const ViTConfig& c, uint64_t images) {
-  const auto shape = [](std::initializer_list<uint64_t> dims) { return Shape(dims).to_string(); };
-  const uint64_t m = images, n = c.tokens(), h = c.heads, dk = c.head_key_width(), dv = c.head_value_width();
-  const std::string maps = c.per_head_maps ? "slice h of X * W_" : "X * W_";
-  std::vector<WalkRow> rows{
-      {"X", shape({m, n, c.dim}), "the tokens behind norm1"},
-      {"Q", shape({m, h, n, dk}), maps + "q, split into heads"},
-      {"K", shape({m, h, n, dk}), maps + "k, split into heads"},
-      {"V", shape({m, h, n, dv}), maps + "v, split into heads"},
-      {"scores", shape({m, h, n, n}), "Q * K^T * " + std::to_string(c.attention_scale())},
-      {"weights", shape({m, h, n, n}), "softmax of each row of the scores"},
-      {"heads", shape({m, h, n, dv}), "weights * V"},
-      {"concat", shape({m, n, c.value_columns()}), "the heads side by side"},
-  };
-  if (c.projection) rows.push_back({"output", shape({m, n, c.dim}), "concat * W_o"});
-  return rows;
-}
 
 std::string grouped(uint64_t number) {
   std::string text = std::to_string(number);
@@ -106,13 +86,7 @@ void print_model(const Model& model, const InspectFlags& flags, const Graph& gra
       std::printf("  blocks.1 to blocks.%" PRIu64 ": the same\n", c.depth - 1);
   }
 
-  std::printf("\nattention: M=%" PRIu64 " N=%" PRIu64 " D=%" PRIu64 " D_k=%" PRIu64 " D_v=%" PRIu64
-              " heads=%" PRIu64 "%s\n",
-              flags.batch, c.tokens(), c.dim, c.head_key_width(), c.head_value_width(), c.heads,
-              c.projection ? "" : ", without W_o");
-  for (const WalkRow& row : attention_walk(c, flags.batch)) {
-    std::printf("  %-8s %-22s %s\n", row.name.c_str(), row.shape.c_str(), row.from.c_str());
-  }
+  print_attention_table(c, {flags.batch, c.tokens()});
 }
 
 void print_plan(const Plan& plan, DType dtype) {
@@ -156,13 +130,7 @@ Json json_of_model(const Model& model, const InspectFlags& flags, const Graph& g
          {"shape", std::vector<uint64_t>(out.shape.dims().begin(), out.shape.dims().end())},
          {"dtype", name_of(out.dtype)}});
   }
-  line["attention"] = {{"M", flags.batch},
-                       {"N", c.tokens()},
-                       {"D", c.dim},
-                       {"D_k", c.head_key_width()},
-                       {"D_v", c.head_value_width()},
-                       {"heads", c.heads},
-                       {"W_o", c.projection}};
+  line["attention"] = json_of_attention(c, {flags.batch, c.tokens()});
   return line;
 }
 
@@ -188,6 +156,12 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions options = plan_options(flags.model);
   if (std::filesystem::exists(flags.subject) || is_hub_name(flags.subject)) {
+    const auto attention = std::filesystem::is_regular_file(flags.subject)
+                               ? open_bare_attention(flags.subject, flags.model.set, warn)
+                               : std::nullopt;
+    if (attention) {
+      return inspect_attention(flags.subject, *attention, flags.model, flags.trace, flags.json, common);
+    }
     flags.model.model = flags.subject;
   } else if (find_preset(flags.subject)) {
     flags.model.arch = flags.subject;
@@ -199,6 +173,10 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
   }
   const Model model = open_model(flags.model, common);
   const auto graph = make_vit_graph(model.config, {.batch = flags.batch, .result = what});
+  if (!flags.trace.input.empty()) {
+    return trace_model(model, flags.model, flags.trace, flags.json,
+                       flags.json ? json_of_model(model, flags, *graph) : Json(), common);
+  }
   Json line;
   if (flags.json) {
     line = json_of_model(model, flags, *graph);
@@ -227,6 +205,12 @@ void add_inspect(CLI::App& app, const CommonOptions& common) {
   command->add_option("model", flags->subject, "A model's folder or file, or the name of an architecture")
       ->required();
   add_plan_flags(*command, flags->model);
+  CLI::Option* trace = command->add_option(
+      "--trace", flags->trace.input,
+      "Computes the walk through one block: float32 [B,C,H,W], normalised; [B,N,D] for an attention alone");
+  command->add_option("--layer", flags->trace.layer, "The block that --trace looks into, from 0")
+      ->needs(trace)
+      ->capture_default_str();
   command->add_option("--batch", flags->batch, "Images that are computed together")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();

@@ -45,21 +45,40 @@ std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::strin
   return {height, cross == std::string::npos ? height : number(std::string_view(text).substr(cross + 1))};
 }
 
+void warn(const std::string& sentence) { std::fprintf(stderr, "vitrine: warning: %s\n", sentence.c_str()); }
+
 Model open_model(const ModelFlags& flags, const CommonOptions& common) {
   const auto [height, width] = image_size_of("--image-size", flags.image_size);
-  Model model = vitrine::open_model(
-      {.model = flags.model,
-       .arch = flags.arch,
-       .seed = common.seed,
-       .set = flags.set,
-       .image_height = height,
-       .image_width = width},
-      [](const std::string& sentence) { std::fprintf(stderr, "vitrine: warning: %s\n", sentence.c_str()); });
+  Model model = vitrine::open_model({.model = flags.model,
+                                     .arch = flags.arch,
+                                     .seed = common.seed,
+                                     .set = flags.set,
+                                     .image_height = height,
+                                     .image_width = width},
+                                    warn);
   if (!flags.arch.empty()) {
     std::fprintf(stderr, "%s with random weights from seed %llu\n", flags.arch.c_str(),
                  static_cast<unsigned long long>(common.seed));
   }
   return model;
+}
+
+void require_images(const NpyFile& file, const ViTConfig& c) {
+  const NpyHeader& header = file.header();
+  const auto& shape = header.shape;
+  const bool fits = header.dtype == NpyDType::f32 && shape.size() == 4 && shape[0] > 0 &&
+                    shape[1] == c.channels && shape[2] == c.image_height && shape[3] == c.image_width;
+  if (fits) return;
+  const bool other_size = header.dtype == NpyDType::f32 && shape.size() == 4 && shape[0] > 0 &&
+                          shape[1] == c.channels && shape[2] > 0 && shape[3] > 0;
+  const std::string hint = other_size
+                               ? " (--image-size " + std::to_string(shape[2]) + "x" +
+                                     std::to_string(shape[3]) + " runs the model on images of this size)"
+                               : "";
+  throw Error(ErrorCode::bad_file, shown(file.path()) + ": found " + std::string(name_of(header.dtype)) +
+                                       " " + npy_shape(shape) + ", expected float32 (B, " +
+                                       std::to_string(c.channels) + ", " + std::to_string(c.image_height) +
+                                       ", " + std::to_string(c.image_width) + ") with B at least 1" + hint);
 }
 
 std::optional<Result> result_of(const ModelFlags& flags) {

@@ -10,6 +10,7 @@
 #include "apps/cli/common_options.h"
 #include "model/runner.h"
 #include "model/weights.h"
+#include "runtime/util/npy.h"
 #include "runtime/vk/device.h"
 
 namespace vitrine::cli {
@@ -26,6 +27,12 @@ void add_plan_flags(CLI::App& command, ModelFlags& flags);
 
 // "224", or "224x320" with the height first; {0, 0} for an empty text. `option` is for messages.
 std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::string& text);
+
+// One line on stderr.
+void warn(const std::string& sentence);
+
+// Throws Error(bad_file) unless the file holds float32 images of the model's size.
+void require_images(const NpyFile& file, const ViTConfig& config);
 
 // Warnings of the model go to stderr. Random weights are announced there too.
 Model open_model(const ModelFlags& flags, const CommonOptions& common);

@@ -20,24 +20,6 @@ struct RunFlags {
   bool json = false;
 };
 
-void require_images(const NpyFile& file, const ViTConfig& c) {
-  const NpyHeader& header = file.header();
-  const auto& shape = header.shape;
-  const bool fits = header.dtype == NpyDType::f32 && shape.size() == 4 && shape[0] > 0 &&
-                    shape[1] == c.channels && shape[2] == c.image_height && shape[3] == c.image_width;
-  if (fits) return;
-  const bool other_size = header.dtype == NpyDType::f32 && shape.size() == 4 && shape[0] > 0 &&
-                          shape[1] == c.channels && shape[2] > 0 && shape[3] > 0;
-  const std::string hint = other_size
-                               ? " (--image-size " + std::to_string(shape[2]) + "x" +
-                                     std::to_string(shape[3]) + " runs the model on images of this size)"
-                               : "";
-  throw Error(ErrorCode::bad_file, shown(file.path()) + ": found " + std::string(name_of(header.dtype)) +
-                                       " " + npy_shape(shape) + ", expected float32 (B, " +
-                                       std::to_string(c.channels) + ", " + std::to_string(c.image_height) +
-                                       ", " + std::to_string(c.image_width) + ") with B at least 1" + hint);
-}
-
 std::vector<uint64_t> output_shape(const ViTConfig& c, Result result, uint64_t images) {
   switch (result) {
     case Result::logits:

@@ -1,0 +1,26 @@
+// What `vitrine inspect --trace` shows, and `vitrine inspect` of a file that holds an attention alone.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/cli/model_options.h"
+#include "model/bare_attention.h"
+
+namespace vitrine::cli {
+
+struct TraceFlags {
+  std::string input;
+  uint64_t layer = 0;
+};
+
+// Computes the walk and adds it to `line` as "trace", or prints it as text.
+void trace_model(const Model& model, const ModelFlags& flags, const TraceFlags& trace, bool json,
+                 nlohmann::ordered_json line, const CommonOptions& common);
+
+// Shapes and parameters of an attention alone, and with a trace its walk.
+void inspect_attention(const std::string& name, const BareAttention& attention, const ModelFlags& flags,
+                       const TraceFlags& trace, bool json, const CommonOptions& common);
+
+}  // namespace vitrine::cli
