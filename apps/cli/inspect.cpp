@@ -171,10 +171,25 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
                     ": found no such file or folder and no architecture of this name, expected "
                     "one of them");
   }
-  const Model model = open_model(flags.model, common);
+  // A picture's preprocessing may ask for another image size than the model's own.
+  std::optional<Preprocess> preprocess;
+  Model model;
+  if (!flags.trace.input.empty() && !is_npy(flags.trace.input)) {
+    PictureModel opened = open_picture_model(flags.model, flags.trace.picture, common);
+    model = std::move(opened.model);
+    preprocess = opened.preprocess;
+  } else {
+    if (!flags.trace.picture.profile.empty() || flags.trace.picture.exif) {
+      throw Error(
+          ErrorCode::usage,
+          shown(flags.trace.input) +
+              ": found numbers, expected a picture where --profile or --exif says what to do with it");
+    }
+    model = open_model(flags.model, common);
+  }
   const auto graph = make_vit_graph(model.config, {.batch = flags.batch, .result = what});
   if (!flags.trace.input.empty()) {
-    return trace_model(model, flags.model, flags.trace, flags.json,
+    return trace_model(model, preprocess, flags.model, flags.trace, flags.json,
                        flags.json ? json_of_model(model, flags, *graph) : Json(), common);
   }
   Json line;
@@ -207,10 +222,13 @@ void add_inspect(CLI::App& app, const CommonOptions& common) {
   add_plan_flags(*command, flags->model);
   CLI::Option* trace = command->add_option(
       "--trace", flags->trace.input,
-      "Computes the walk through one block: float32 [B,C,H,W], normalised; [B,N,D] for an attention alone");
+      "Computes the walk through one block: of a picture, or of an .npy file, float32 [B,C,H,W] and "
+      "normalised ([B,N,D] for an attention alone)");
   command->add_option("--layer", flags->trace.layer, "The block that --trace looks into, from 0")
       ->needs(trace)
       ->capture_default_str();
+  add_picture_flags(*command, flags->trace.picture);
+  for (const char* option : {"--profile", "--exif"}) command->get_option(option)->needs(trace);
   command->add_option("--batch", flags->batch, "Images that are computed together")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();

@@ -1,11 +1,15 @@
 #include "apps/cli/inspect_trace.h"
 
+#include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "apps/cli/attention_table.h"
 #include "apps/cli/open_device.h"
+#include "model/preprocess_picture.h"
 #include "model/trace.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
@@ -107,17 +111,39 @@ struct Place {
 
 }  // namespace
 
-void trace_model(const Model& model, const ModelFlags& flags, const TraceFlags& trace, bool json, Json line,
-                 const CommonOptions& common) {
+bool is_npy(const std::string& path) {
+  constexpr std::string_view magic = "\x93NUMPY";
+  std::array<char, magic.size()> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return std::string_view(start.data(), start.size()) == magic || path.ends_with(".npy");
+}
+
+void trace_model(const Model& model, const std::optional<Preprocess>& preprocess, const ModelFlags& flags,
+                 const TraceFlags& trace, bool json, Json line, const CommonOptions& common) {
   const ViTConfig& c = model.config;
   if (trace.layer >= c.depth) {
     throw Error(ErrorCode::usage, "--layer: found " + std::to_string(trace.layer) + ", expected 0 to " +
                                       std::to_string(c.depth - 1));
   }
-  const Tensor images = read_images(trace.input, c);
+  Tensor images;
+  Picture picture;
+  if (preprocess) {
+    picture = picture_for(decode_image(trace.input, decode_options(trace.picture)), c.channels);
+  } else {
+    images = read_images(trace.input, c);
+  }
   Place place(flags, common);
-  const std::vector<TraceStep> steps =
-      vitrine::trace_model(place.pipelines, model, images, trace.layer, place.options);
+  std::vector<TraceStep> steps;
+  if (preprocess) {
+    steps.push_back({"picture",
+                     preprocess->profile + ": " + preprocess->to_string(),
+                     {picture.height, picture.width, c.channels}});
+    images.shape = {1, c.channels, preprocess->height(), preprocess->width()};
+    images.values = preprocessed_picture(place.pipelines, *preprocess, c.channels, std::move(picture),
+                                         shown(trace.input));
+  }
+  std::ranges::move(vitrine::trace_model(place.pipelines, model, images, trace.layer, place.options),
+                    std::back_inserter(steps));
   const AttentionSizes sizes{images.shape[0], c.tokens()};
   if (json) {
     line["attention"] = json_of_attention(c, sizes);

@@ -208,6 +208,35 @@ TEST_CASE("an attention with its own widths and without a projection can be walk
   }
 }
 
+TEST_CASE("the walk of a picture is that of its preprocessed numbers") {
+  test::test_device();
+  const test::TemporaryFolder folder;
+  const std::filesystem::path model = parity / "fixtures" / "timm_vit";
+  const std::string picture =
+      std::filesystem::path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_403x301.jpg";
+  const std::string numbers = folder / "x.npy";
+  for (const std::string profile : {"", "clip"}) {
+    INFO(profile);
+    std::vector<std::string> preprocess{VITRINE_PROGRAM, "preprocess", picture, "--model",
+                                        model,           "--out",      numbers};
+    std::vector<std::string> trace{model, "--trace", picture, "--layer", "1", "--json"};
+    for (auto* arguments : {&preprocess, &trace}) {
+      if (!profile.empty()) arguments->insert(arguments->end(), {"--profile", profile});
+    }
+    REQUIRE(test::run_command(preprocess).status == 0);
+    const auto expected = inspect({model, "--trace", numbers, "--layer", "1", "--json"});
+    REQUIRE(expected.status == 0);
+    const auto result = inspect(trace);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    Json steps = Json::parse(result.out)["trace"];
+    CHECK(steps[0]["name"] == "picture");
+    CHECK(steps[0]["shape"] == Json({301, 403, 3}));
+    steps.erase(0);
+    CHECK(steps == Json::parse(expected.out)["trace"]);
+  }
+}
+
 TEST_CASE("vitrine inspect shows an attention alone") {
   const std::filesystem::path file = parity / "modules" / "attention" / "weights.safetensors";
   const auto text = inspect({file, "--set", "heads=3"});
@@ -227,7 +256,12 @@ TEST_CASE("vitrine inspect --trace says in one sentence what is wrong") {
   const std::string file = attention / "weights.safetensors";
   check_failure(inspect({model, "--trace", model / "logits.npy"}), 4, {"logits.npy", "(B, 3, 32, 32)"});
   check_failure(inspect({model, "--trace", attention / "input.npy"}), 4, {"float32 (2, 7, 48)"});
-  check_failure(inspect({model, "--trace", model / "config.json"}), 4, {"config.json"});
+  check_failure(inspect({model, "--trace", model / "config.json"}), 1, {"config.json"});
+  check_failure(inspect({model, "--trace", model / "none.npy"}), 4, {"none.npy"});
+  check_failure(inspect({model, "--trace", model / "none.jpg"}), 1, {"none.jpg"});
+  check_failure(inspect({model, "--trace", model / "input.npy", "--profile", "timm"}), 2,
+                {"input.npy", "--profile"});
+  check_failure(inspect({model, "--exif"}), 2, {"--exif", "--trace"});
   check_failure(inspect({model, "--trace", model / "input.npy", "--layer", "99"}), 2, {"--layer", "99"});
   check_failure(inspect({model, "--layer", "1"}), 2, {"--layer", "--trace"});
   check_failure(inspect({file, "--trace", model / "input.npy", "--set", "heads=3"}), 4, {"(B, N, 48)"});
