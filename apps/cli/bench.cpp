@@ -151,6 +151,7 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
   constexpr double enough_seconds = 3;
   constexpr size_t least_runs = 5, most_runs = 200, profiled_runs = 5;
   const bool timestamps = device.capabilities().timestamp_valid_bits != 0;
+  Executable& profiled = mapped ? *mapped : executable;
   std::vector<Profile> profiles;
   std::vector<double> seconds, maps_seconds, maps_ratios;
   double total = 0;
@@ -159,7 +160,7 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
     return seconds.size() >= least_runs && (total >= enough_seconds || seconds.size() >= most_runs);
   };
   while (!enough()) {
-    if (timestamps && profiles.size() < profiled_runs) profiles.push_back(executable.profile());
+    if (timestamps && profiles.size() < profiled_runs) profiles.push_back(profiled.profile());
     // With and without maps take turns at going first, so that a drift of the machine's load favours neither.
     const bool maps_first = mapped && seconds.size() % 2 != 0;
     if (maps_first) maps_seconds.push_back(seconds_of_run(*mapped));
@@ -168,7 +169,7 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
     if (mapped) maps_ratios.push_back(maps_seconds.back() / seconds.back());
     total += seconds.back();
   }
-  m.operators = times_by_operator(executable.plan(), std::move(profiles));
+  m.operators = times_by_operator(profiled.plan(), std::move(profiles));
   if (checksum_of(executable.output(0)) != m.checksum) {
     throw Error(ErrorCode::failed,
                 name + ": the last run's output differs from the first one's, expected the same bits");
@@ -288,7 +289,8 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least five")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
   command->add_flag("--maps", flags->maps,
-                    "Also with the pooled token's attention maps of all heads and layers, in turns");
+                    "Also with the pooled token's attention maps of all heads and layers, in turns; "
+                    "the operators are then those of that run");
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
 }
