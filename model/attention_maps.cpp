@@ -33,11 +33,23 @@ ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& at
 }  // namespace
 
 MapRows pooled_rows(const ViTConfig& config) {
-  if (config.pool == Pool::token) return {};
+  const bool only_patches = config.pool == Pool::mean || config.pool == Pool::attention;
+  if (!only_patches) return {};
   return {.first = config.prefix_tokens(), .count = config.patches(), .mean = true};
 }
 
 MapRows all_rows(const ViTConfig& config) { return {.first = 0, .count = config.tokens()}; }
+
+MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, uint64_t picture_height,
+                     uint64_t picture_width) {
+  // Pixels of the picture to one of the resized picture.
+  const double across = static_cast<double>(picture_width) / geometry.resized_width;
+  const double down = static_cast<double>(picture_height) / geometry.resized_height;
+  return {.left = static_cast<double>(geometry.left) * across,
+          .top = static_cast<double>(geometry.top) * down,
+          .width = static_cast<double>(config.grid_width() * config.patch_width) * across,
+          .height = static_cast<double>(config.grid_height() * config.patch_height) * down};
+}
 
 AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions options)
     : config_(config), options_(std::move(options)), rows_(options_.rows.value_or(pooled_rows(config))) {

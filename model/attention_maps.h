@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "model/preprocess.h"
 #include "model/vision_transformer.h"
 #include "runtime/graph/executable.h"
 
@@ -27,7 +28,7 @@ struct MapRows {
   bool operator==(const MapRows&) const = default;
 };
 // Those that the model's result is made of: the class token's row, or the mean of the patches' rows where
-// the model pools the patches.
+// only the patches are pooled.
 MapRows pooled_rows(const ViTConfig& config);
 MapRows all_rows(const ViTConfig& config);
 
@@ -51,6 +52,14 @@ struct PatchMap {
   uint64_t height = 0, width = 0;
   std::vector<float> weights;
 };
+
+// Where the patches lie in a picture that was resized and cropped for the model, in the picture's own
+// pixels. A model of whole patches doesn't see the pixels that are left over at the right and the bottom.
+struct MapRegion {
+  double left = 0, top = 0, width = 0, height = 0;
+};
+MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, uint64_t picture_height,
+                     uint64_t picture_width);
 
 class AttentionMaps {
  public:

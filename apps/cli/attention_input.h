@@ -1,0 +1,41 @@
+// What vitrine attention looks at: a picture, or an .npy that holds what a model is given of one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/cli/model_options.h"
+#include "apps/cli/picture_options.h"
+#include "images/overlay.h"
+#include "model/attention_maps.h"
+#include "model/picture_input.h"
+
+namespace vitrine::cli {
+
+class AttentionInput {
+ public:
+  // Files whose name ends in .npy are float32 [1, C, H, W], already normalised; all else are pictures.
+  // overlay() can be called only with shown_as_picture.
+  AttentionInput(const std::string& path, const ModelFlags& model, const PictureFlags& pictures,
+                 const CommonOptions& common, bool shown_as_picture);
+
+  const Model& model() const { return model_; }
+
+  // Runs the model once with these taps.
+  std::unique_ptr<Executable> run(WeightStore& weights, const Device& device, DType dtype,
+                                  const PlanOptions& plan, BlockTaps taps) const;
+
+  // The map over the picture; of an .npy over the picture that its numbers show.
+  Image overlay(const PatchMap& map) const;
+
+ private:
+  std::string path_;
+  Model model_;
+  Preprocess preprocess_;      // of a picture
+  std::vector<float> tensor_;  // of an .npy, else none
+  Image picture_;
+  MapRegion region_;
+};
+
+}  // namespace vitrine::cli
