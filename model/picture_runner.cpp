@@ -74,8 +74,11 @@ void PictureRunner::drop_oldest_recording() {
   recordings_.erase(oldest);
 }
 
-uint64_t PictureRunner::add(Picture picture, const std::string& name) {
-  PicturePart part = prepare_part(preprocess_, std::move(picture), largest_, name);
+PicturePart PictureRunner::prepare(Picture picture, const std::string& name) const {
+  return prepare_part(preprocess_, std::move(picture), largest_, name);
+}
+
+uint64_t PictureRunner::add(PicturePart part) {
   const ResampleNeeds needs = resample_needs(part.prepared.resample);
   ResampleNeeds together = pending_needs_;
   together += needs;

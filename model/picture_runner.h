@@ -44,9 +44,11 @@ class PictureRunner {
   // The batch that fits into the device's memory: what was asked for, or less.
   uint64_t batch() const { return options_.batch; }
 
-  // Returns the picture's number. Submits when a batch is full and may deliver results of earlier ones. An
-  // Error(failed) that begins with `name` leaves the runner as it was.
-  uint64_t add(Picture picture, const std::string& name);
+  // Throws Error(failed) that begins with `name` for a picture that can't be shown to the model.
+  PicturePart prepare(Picture picture, const std::string& name) const;
+  // Returns the picture's number. Submits when a batch is full and may deliver results of earlier ones.
+  uint64_t add(PicturePart part);
+  uint64_t add(Picture picture, const std::string& name) { return add(prepare(std::move(picture), name)); }
   // Submits what is left and delivers all that is not yet.
   void finish();
 

@@ -245,7 +245,12 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
   }
   if (folder && std::filesystem::exists(own))
     return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
-  return profile_named(usual_profile(family, model_type), config.image_height, config.image_width);
+  const std::string_view profile = usual_profile(family, model_type);
+  // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
+  const bool trained_larger =
+      profile == "hf-dinov2" && config.image_height == 518 && config.image_width == 518;
+  return profile_named(profile, trained_larger ? 224 : config.image_height,
+                       trained_larger ? 224 : config.image_width);
 }
 
 }  // namespace vitrine

@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
     add_devices(app, common);
+    add_classify(app, common);
+    add_embed(app, common);
     add_run(app, common);
     add_preprocess(app, common);
     add_inspect(app, common);

@@ -123,7 +123,13 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(name("hf") == "profile hf");
   CHECK(name("torchvision") == "profile torchvision");
   CHECK(name("myvit") == "profile grey");
+  CHECK(name("hf_clip") == "profile clip");
+  CHECK(name("hf_siglip") == "profile siglip");
+  CHECK(name("hf_dinov2") == "profile hf-dinov2");
   CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
+  CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
+  config.image_height = config.image_width = 518;
+  CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 224);
   const test::TemporaryFolder folder;
   std::ofstream(folder / "config.json") << R"({"model_type": "dinov2"})";
   CHECK(read_preprocess(folder.path(), "hf", config).profile == "profile hf-dinov2");

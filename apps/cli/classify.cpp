@@ -1,0 +1,109 @@
+// vitrine classify: what a model sees in pictures.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/picture_stream.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct ClassifyFlags {
+  StreamFlags stream;
+  uint64_t top = 5;
+  bool json = false;
+};
+
+struct Guess {
+  uint64_t index = 0;
+  std::string label;
+  float probability = 0;
+};
+
+// The best first; of equal ones the lower index, so that the order is the same everywhere.
+std::vector<Guess> best(std::span<const float> probabilities, uint64_t count, const Labels& labels) {
+  std::vector<uint64_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  // NaN, which compares with nothing, counts as less than any number.
+  const auto rank = [&](uint64_t i) {
+    return probabilities[i] == probabilities[i] ? probabilities[i] : -1.0f;
+  };
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(count, order.size()));
+  std::partial_sort(order.begin(), middle, order.end(),
+                    [&](uint64_t a, uint64_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
+  std::vector<Guess> guesses;
+  for (auto i = order.begin(); i != middle; ++i) guesses.push_back({*i, labels[*i], probabilities[*i]});
+  return guesses;
+}
+
+void print_json(const std::filesystem::path& image, const std::vector<Guess>& guesses) {
+  nlohmann::ordered_json line;
+  line["image"] = image.string();
+  line["top"] = nlohmann::ordered_json::array();
+  for (const Guess& guess : guesses) {
+    nlohmann::ordered_json entry;
+    entry["index"] = guess.index;
+    entry["label"] = guess.label;
+    entry["probability"] = guess.probability;
+    line["top"].push_back(std::move(entry));
+  }
+  std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+// How many characters of UTF-8, as a terminal would count most of them.
+size_t columns_of(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+void print_text(const std::filesystem::path& image, const std::vector<Guess>& guesses) {
+  std::printf("%s\n", shown(image).c_str());
+  size_t widest = 0, digits = 1;
+  std::vector<std::string> labels;
+  for (const Guess& guess : guesses) {
+    labels.push_back(shown(guess.label));
+    widest = std::max(widest, columns_of(labels.back()));
+    digits = std::max(digits, std::to_string(guess.index).size());
+  }
+  for (size_t i = 0; i < guesses.size(); ++i) {
+    const int padding = static_cast<int>(widest - columns_of(labels[i]));
+    std::printf("  %*llu  %s%*s  %6.2f %%\n", static_cast<int>(digits),
+                static_cast<unsigned long long>(guesses[i].index), labels[i].c_str(), padding, "",
+                100.0 * static_cast<double>(guesses[i].probability));
+  }
+}
+
+void classify(const ClassifyFlags& flags, const CommonOptions& common) {
+  const PictureModel opened = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const Model& model = opened.model;
+  if (model.config.classes == 0) {
+    throw Error(ErrorCode::usage, shown(model.name) +
+                                      ": found a model without a classifier, expected one for classify "
+                                      "(vitrine embed gives its features)");
+  }
+  const auto take = [&](const std::filesystem::path& image, std::span<const float> probabilities) {
+    const std::vector<Guess> guesses = best(probabilities, flags.top, model.labels);
+    flags.json ? print_json(image, guesses) : print_text(image, guesses);
+  };
+  const Unreadable unreadable = stream_pictures(flags.stream, common, opened, Result::probabilities, take);
+  std::fflush(stdout);
+  unreadable.report();
+}
+
+}  // namespace
+
+void add_classify(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("classify", "What a model sees in pictures");
+  auto flags = std::make_shared<ClassifyFlags>();
+  add_stream_flags(*command, flags->stream);
+  command->add_option("--top", flags->top, "How many of the likeliest classes to name")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "A JSON object a picture, one a line");
+  command->callback([&common, flags] { classify(*flags, common); });
+}
+
+}  // namespace vitrine::cli
