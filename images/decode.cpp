@@ -23,6 +23,9 @@ namespace {
 // No picture within the default cap needs more: eight bytes a pixel uncompressed, and some metadata.
 constexpr uint64_t largest_file = uint64_t{3} << 29;
 
+// Enough of a file to recognise its format, and to quote.
+constexpr uint64_t telling_bytes = 64;
+
 // What else people have in their folders, so that the message can say what it is.
 std::string_view other_format(std::string_view start) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> known{{
@@ -70,16 +73,20 @@ std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
     fail("the file has " + std::to_string(size) + " bytes, expected at most " + std::to_string(largest_file) +
          " of a picture");
   }
-  std::vector<std::byte> bytes(size);
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t count = read(descriptor, bytes.data() + filled, bytes.size() - filled);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(reason(errno));
-    if (count == 0) break;
-    filled += static_cast<size_t>(count);
+  // The beginning first: what is no picture is not read to its end.
+  std::vector<std::byte> bytes;
+  for (const uint64_t wanted : {std::min(size, telling_bytes), size}) {
+    size_t filled = bytes.size();
+    bytes.resize(wanted);
+    while (filled < bytes.size()) {
+      const ssize_t count = read(descriptor, bytes.data() + filled, bytes.size() - filled);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail(reason(errno));
+      if (count == 0) bytes.resize(filled);  // shortened in the meantime
+      filled += static_cast<size_t>(count);
+    }
+    if (!is_jpeg(bytes) && !is_png(bytes) && !is_webp(bytes)) break;
   }
-  bytes.resize(filled);
   return bytes;
 }
 
@@ -97,9 +104,14 @@ void check_size(uint64_t width, uint64_t height, const std::string& name, const 
   }
 }
 
-Image black_image(uint32_t width, uint32_t height) {
+Image empty_image(uint32_t width, uint32_t height) {
   Image image{.width = width, .height = height, .pixels = {}};
   image.pixels.resize(image.pixel_count() * 4);
+  return image;
+}
+
+Image black_image(uint32_t width, uint32_t height) {
+  Image image = empty_image(width, height);
   for (size_t i = 3; i < image.pixels.size(); i += 4) image.pixels[i] = 255;
   return image;
 }

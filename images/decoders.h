@@ -29,7 +29,8 @@ Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions
 Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options);
 
-// The whole file. Error(failed) if it cannot be read or is too large for a picture.
+// The whole file, or its beginning if that is no picture's. Error(failed) if it cannot be read or is too
+// large for a picture.
 std::vector<std::byte> read_picture_file(const std::filesystem::path& path);
 
 // The pixels that the file's header claims; 0 where it is not one that can be read.
@@ -44,7 +45,8 @@ uint64_t claimed_webp_pixels(FileBytes file);
 // Refuses a picture without pixels, or with more than the options allow.
 void check_size(uint64_t width, uint64_t height, const std::string& name, const DecodeOptions& options);
 
-// An image of this size, every pixel black.
+// An image of this size, every pixel black; or, for who writes all four bytes of each, transparent.
 Image black_image(uint32_t width, uint32_t height);
+Image empty_image(uint32_t width, uint32_t height);
 
 }  // namespace vitrine

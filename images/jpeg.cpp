@@ -195,7 +195,7 @@ Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions
       reader.components() != static_cast<int>(frame.components)) {
     refuse_picture(name, "the JPEG has two frame headers that do not agree");
   }
-  Decoded decoded{.image = black_image(reader.width(), reader.height())};
+  Decoded decoded{.image = empty_image(reader.width(), reader.height())};
   if (options.exif) decoded.orientation = exif_orientation(reader.exif());
   const JpegReader::Step step = reader.read_pixels(decoded.image);
   check(step, "after row " + std::to_string(reader.rows()) + " of " + std::to_string(reader.height()));

@@ -95,7 +95,7 @@ Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions
     refuse_picture(name, "the WebP's first frame does not lie inside its picture");
   }
 
-  Decoded decoded{.image = black_image(width, height)};
+  Decoded decoded{.image = empty_image(width, height)};
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) refuse_picture(name, "libwebp is older than its headers");
   const size_t stride = size_t{width} * 4, first = (size_t{top} * width + left) * 4;

@@ -9,6 +9,7 @@
 
 #include "images/image.h"
 #include "runtime/util/error.h"
+#include "tests/support/corpus.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -44,6 +45,18 @@ TEST_CASE("a signature alone is a truncated picture") {
   CHECK_THAT(complaint("\xff\xd8\xff"), ContainsSubstring("truncated"));
   CHECK_THAT(complaint("\x89PNG\r\n\x1a\n"), ContainsSubstring("no chunk at byte 8"));
   CHECK_THAT(complaint(std::string_view("RIFF\x10\0\0\0WEBPVP8 ", 16)), ContainsSubstring("truncated"));
+}
+
+TEST_CASE("a large file that is no picture takes no memory") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.file("movie.jpg", "\x1a\x45\xdf\xa3 and much more");
+  std::filesystem::resize_file(path, uint64_t{1} << 30);
+  const Outcome outcome = run_apart([&] { decode_image(path); });
+  CHECK_THAT(outcome.message, Catch::Matchers::ContainsSubstring("starts with"));
+  CHECK(outcome.peak_bytes < size_t{512} << 20);
+  std::filesystem::resize_file(path, uint64_t{1} << 40);
+  CHECK_THAT(run_apart([&] { decode_image(path); }).message,
+             Catch::Matchers::ContainsSubstring("has 1099511627776 bytes, expected at most 1610612736"));
 }
 
 TEST_CASE("a missing file and a folder are told apart") {
