@@ -61,8 +61,9 @@ MonotoneSurface::MonotoneSurface(std::span<const float> grid, uint32_t rows, uin
 
 void MonotoneSurface::row_at(double place, std::span<double> values) const {
   const Between at = locate(place, rows_);
-  const double *a = &values_[at.before * columns_], *b = &values_[at.after * columns_];
-  const double *slope_a = &slopes_[at.before * columns_], *slope_b = &slopes_[at.after * columns_];
+  const size_t before = at.before * columns_, after = at.after * columns_;
+  const double *a = values_.data() + before, *b = values_.data() + after;
+  const double *slope_a = slopes_.data() + before, *slope_b = slopes_.data() + after;
   for (size_t i = 0; i < columns_; i++) values[i] = cubic(a[i], slope_a[i], b[i], slope_b[i], at.share);
 }
 
