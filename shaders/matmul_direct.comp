@@ -1,24 +1,30 @@
-//! variant f32 TC=float needs=addresses,int64 bind=addresses access=rrrrrw
-//! variant f16 TC=float16_t needs=addresses,int64,storage16 bind=addresses access=rrrrrw
+//! variant f32 TW=float WEIGHT_BYTES=4 TC=float needs=addresses,int64,subgroup_control bind=addresses access=rrrrrw
+//! variant f32_f16 TW=float WEIGHT_BYTES=4 TC=float16_t needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrrw
+//! variant f16_f32 TW=uint16_t WEIGHT_BYTES=2 TC=float needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrrw
+//! variant f16 TW=uint16_t WEIGHT_BYTES=2 TC=float16_t needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrrw
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_KHR_shader_subgroup_basic : require
 #include "lib/types.glsl"
 #include "matmul_direct.h"
 
 // C = epilogue(A·Wᵀ) without shared memory and barriers, for devices that run a workgroup's subgroups one
 // after another on a CPU core.
 //
-//   workgroup  block_rows rows × as many columns as it has lanes; x counts blocks of rows, y panels of
+//   workgroup  one subgroup: block_rows rows × a column a lane; x counts blocks of rows, y panels of
 //              columns, so that workgroups that follow each other find their panel in the cache
 //   lane       block_rows rows × 1 column, in registers
-//   step       unroll values of K: first the lane's own weights of the step (each one gather for all lanes),
-//              then group_rows rows at a time, the whole step for each
+//   step       unroll values of K: first the lane's own weights of the step, then group_rows rows at a
+//              time, the whole step for each
 //
 // Everything read from A has the same address in every lane, so it is a broadcast that costs nothing:
 // the block comes from the workgroup, and the offsets are constants that fold into the instructions.
+// What differs between lanes would be a gather, which such a driver makes of as many loads as there are
+// lanes. So no address here differs: all lanes read the whole row of the panel and each keeps its own
+// column. As lane numbers are constants to the driver's compiler, it sees one vector being loaded.
 //   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll]
 //   W  packed once by matmul_direct_panels.comp: [panels][steps][unroll][lanes]
 // Both are padded with zeros, so edges only matter to the epilogue.
@@ -30,12 +36,14 @@ layout(constant_id = 5) const uint block_rows = 8;
 layout(constant_id = 6) const uint group_rows = 8;
 layout(constant_id = 7) const uint steps = 1;
 layout(constant_id = 8) const uint unroll = 8;
+layout(constant_id = 9) const uint lanes = 8;  // of a subgroup, which has exactly this size
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Weights { TW v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TC v[]; };
 layout(push_constant) uniform Push {
   Floats a;
-  Floats w;
+  Weights w;
   Floats bias;
   Floats scale;
   Floats residual;
@@ -49,18 +57,41 @@ layout(push_constant) uniform Push {
 #include "lib/epilogue.glsl"
 
 Floats offset_by(Floats base, uint elements) { return Floats(uint64_t(base) + 4ul * elements); }
+Weights weights_at(Weights base, uint elements) { return Weights(uint64_t(base) + uint64_t(WEIGHT_BYTES) * elements); }
+
+// The lane's own of the `lanes` weights from `first` on.
+float own_weight(Weights weights, uint first) {
+#if WEIGHT_BYTES == 4
+  float own = weights.v[first];
+#else
+  uint own = uint(weights.v[first]);
+#endif
+  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
+#if WEIGHT_BYTES == 4
+    const float other = weights.v[first + lane];
+#else
+    const uint other = uint(weights.v[first + lane]);
+#endif
+    own = gl_SubgroupInvocationID == lane ? other : own;
+  }
+#if WEIGHT_BYTES == 4
+  return own;
+#else
+  return unpackHalf2x16(own).x;
+#endif
+}
 
 void main() {
   const uint first_row = gl_WorkGroupID.x * block_rows;
-  const uint column = gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  const uint column = gl_WorkGroupID.y * lanes + gl_SubgroupInvocationID;
   Floats rows = offset_by(a, first_row * steps * unroll);
-  Floats weights = offset_by(w, gl_WorkGroupID.y * gl_WorkGroupSize.x * steps * unroll + gl_LocalInvocationID.x);
+  Weights weights = weights_at(w, gl_WorkGroupID.y * lanes * steps * unroll);
 
   float sum[block_rows];
   [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] = 0.0;
   [[dont_unroll]] for (uint step = 0; step < steps; ++step) {
     float b[unroll];
-    [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = weights.v[u * gl_WorkGroupSize.x];
+    [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_weight(weights, u * lanes);
     [[unroll]] for (uint group = 0; group < block_rows; group += group_rows) {
       [[unroll]] for (uint u = 0; u < unroll; ++u) {
         [[unroll]] for (uint r = 0; r < group_rows; ++r) {
@@ -69,7 +100,7 @@ void main() {
       }
     }
     rows = offset_by(rows, block_rows * unroll);
-    weights = offset_by(weights, unroll * gl_WorkGroupSize.x);
+    weights = weights_at(weights, unroll * lanes);
   }
 
   if (column >= p.columns) return;

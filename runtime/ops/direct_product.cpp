@@ -8,7 +8,9 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t panel = 16;  // columns of W that are packed together, and lanes of a workgroup
+// Every lane reads the whole row of a panel; with wider subgroups than a CPU's, that would be most of the
+// work.
+constexpr uint32_t most_lanes = 16;
 
 struct Block {
   uint32_t rows, group;
@@ -37,14 +39,17 @@ const Block& pick_block(uint64_t rows) {
                            [&](const Block& a, const Block& b) { return time(a) < time(b); });
 }
 
+// Columns of W that are packed together: as many as a subgroup has lanes.
+uint32_t panel_columns(const Capabilities& device) { return device.subgroup_size; }
+
 Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
+  const uint32_t panel = panel_columns(context.device());
   const uint64_t count = round_up(product.columns, panel) * product.steps() * product.unroll;
   const uint32_t threads = workgroup_size(context.device(), 64);
   Pack pack;
   pack.input = product.weight_input;
-  pack.layout =
-      "f32 panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
-  pack.bytes = count * sizeof(float);
+  pack.layout = "panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
+  pack.bytes = count * size_of(product.weight);
   pack.dispatch.shader = &find_shader("matmul_direct_panels", name_of(product.weight));
   pack.dispatch.constants = {threads, panel, product.unroll};
   pack.dispatch.operands = {Operand::input(product.weight_input), Operand::packed(0)};
@@ -63,8 +68,12 @@ uint32_t DirectProduct::block_rows() const { return pick_block(rows).rows; }
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
   if (!context.input_is_constant(product.weight_input))
     return "the weight is computed, and can't be packed at load";
-  if (auto reason = context.missing("matmul_direct", name_of(product.out))) return reason;
+  if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out)))
+    return reason;
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
+  const uint32_t panel = panel_columns(context.device());
+  if (panel == 0 || panel > most_lanes)
+    return "subgroups of " + std::to_string(panel) + " lanes are too wide";
   const uint64_t largest = std::max({product.rows * product.columns, product.packed_elements(),
                                      round_up(product.columns, panel) * product.steps() * product.unroll});
   if (largest > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
@@ -79,12 +88,14 @@ void add_direct_product(const LowerContext& context, const DirectProduct& produc
   lowered.scratch.push_back(product.packed_elements() * sizeof(float));
   lowered.dispatches.push_back(std::move(pack_rows));
   lowered.packs.push_back(pack_panels(context, product));
+  const uint32_t panel = panel_columns(context.device());
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("matmul_direct", name_of(product.out));
+  dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, product.out));
   dispatch.constants = product.epilogue;
   dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, to_u32(product.steps()), product.unroll});
+                            {panel, block.rows, block.group, to_u32(product.steps()), product.unroll, panel});
+  dispatch.subgroup_size = panel;
   dispatch.operands = {Operand::scratch(0), Operand::packed(0), product.extras[0],
                        product.extras[1],   product.extras[2],  Operand::output(0)};
   dispatch.set_params(

@@ -150,6 +150,28 @@ TEST_CASE("matmul's matrix units say why they can't") {
   CHECK(prefer_coopmat(context_of(f16, device)) < prefer_tiled(context_of(f16, device)));
 }
 
+TEST_CASE("matmul's kernel for CPUs packs a column a lane, and leaves wide subgroups alone") {
+  Capabilities device = discrete_device(8);
+  device.type = DeviceType::cpu;
+  device.has = device.has | Need::addresses | Need::int64;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Graph graph = matmul_graph(197, 21, 100, dtype);
+    REQUIRE_FALSE(refuse_direct(context_of(graph, device)));
+    const Lowered lowered = lower_direct(context_of(graph, device));
+    REQUIRE(lowered.packs.size() == 1);
+    CHECK(lowered.packs[0].bytes == 24 * 112 * size_of(dtype));
+    CHECK(lowered.dispatches.back().groups[1] == 3);
+    CHECK(lowered.dispatches.back().subgroup_size == 8);
+  }
+  const Graph graph = matmul_graph(197, 21, 100, DType::f32);
+  Capabilities wide = device;
+  wide.subgroup_size = 64;
+  CHECK(refuse_direct(context_of(graph, wide)));
+  Capabilities unsteady = device;
+  unsteady.has = Need::storage16 | Need::addresses | Need::int64;
+  CHECK(refuse_direct(context_of(graph, unsteady)));
+}
+
 TEST_CASE("matmul refuses shapes that do not go together") {
   Graph graph;
   const ValueId x = graph.input("x", {2, 5, 8}), weight = graph.constant("w", {7, 8});
