@@ -32,6 +32,8 @@ ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& at
 
 }  // namespace
 
+bool has_attention_pool(const ViTConfig& config) { return config.pool == Pool::attention; }
+
 MapRows pooled_rows(const ViTConfig& config) {
   const bool only_patches = config.pool == Pool::mean || config.pool == Pool::attention;
   if (!only_patches) return {};
@@ -53,7 +55,8 @@ MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, u
 
 AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions options)
     : config_(config), options_(std::move(options)), rows_(options_.rows.value_or(pooled_rows(config))) {
-  for (const uint64_t layer : options_.layers) require_below("the layer", layer, config.depth);
+  for (const uint64_t layer : options_.layers)
+    require_below("the layer", layer, config.depth + has_attention_pool(config));
   require_below("the token", rows_.first, config.tokens());
   if (rows_.count == 0 || rows_.count > config.tokens() - rows_.first) {
     throw Error(ErrorCode::usage, std::to_string(rows_.count) + " tokens from " +
@@ -91,6 +94,14 @@ BlockTaps AttentionMaps::taps() const {
       graph.output(joint, std::string(rollout_name));
     };
   }
+  if (std::ranges::find(options_.layers, config_.depth) != options_.layers.end()) {
+    BlockTap& tap = taps[config_.depth];
+    tap.keeps.lse = true;
+    tap.look = [name = output_name(config_.depth)](GraphBuilder& builder, const BlockValues& pool) {
+      Graph& graph = builder.graph();
+      graph.output(rows_of(graph, "attn_pool.rows", pool.attention, {}, false), name);
+    };
+  }
   return taps;
 }
 
@@ -101,7 +112,9 @@ std::vector<float> AttentionMaps::weights(const Executable& executable, std::opt
                                       " was not asked for when the graph was made");
   }
   const auto bytes = executable.output(executable.output_index(output_name(layer)), set);
-  const uint64_t count = (layer ? config_.heads : 1) * rows_.stored() * config_.tokens();
+  const uint64_t count = layer == config_.depth
+                             ? config_.heads * config_.patches()
+                             : (layer ? config_.heads : 1) * rows_.stored() * config_.tokens();
   require_below("the image", image, bytes.size() / (count * sizeof(float)));
   std::vector<float> values(count);
   std::memcpy(values.data(), bytes.data() + image * count * sizeof(float), count * sizeof(float));
@@ -113,10 +126,15 @@ std::vector<float> AttentionMaps::row(const Executable& executable, const MapCho
   const uint64_t tokens = config_.tokens();
   if (choice.head) require_below("the head", *choice.head, config_.heads);
   if (choice.token) require_below("the token", *choice.token, tokens);
+  const bool pool = choice.layer == config_.depth;
+  if (pool && choice.token) {
+    throw Error(ErrorCode::usage, "token " + std::to_string(*choice.token) +
+                                      " was asked for in attention pooling, where only the query looks");
+  }
   // Stored rows that the one asked for is the mean of.
   const MapRows wanted = choice.token ? MapRows{.first = *choice.token} : pooled_rows(config_);
   uint64_t first = 0, rows = 1;
-  if (wanted != rows_) {
+  if (!pool && wanted != rows_) {
     if (rows_.mean || wanted.first < rows_.first || wanted.first + wanted.count > rows_.first + rows_.count) {
       throw Error(ErrorCode::usage, "the rows of " +
                                         (choice.token ? "token " + std::to_string(*choice.token)
@@ -130,14 +148,17 @@ std::vector<float> AttentionMaps::row(const Executable& executable, const MapCho
   const uint64_t heads = choice.layer ? config_.heads : 1;
   const uint64_t from_head = choice.layer && choice.head ? *choice.head : 0;
   const uint64_t to_head = choice.layer && choice.head ? from_head + 1 : heads;
+  // Of attention pooling, weights for the patches only.
+  const uint64_t columns = pool ? config_.patches() : tokens, stored = pool ? 1 : rows_.stored();
   std::vector<float> result(tokens);
-  for (uint64_t j = 0; j < tokens; ++j) {
+  for (uint64_t j = 0; j < columns; ++j) {
     double sum = 0;
     for (uint64_t head = from_head; head < to_head; ++head) {
       for (uint64_t r = first; r < first + rows; ++r)
-        sum += static_cast<double>(all[(head * rows_.stored() + r) * tokens + j]);
+        sum += static_cast<double>(all[(head * stored + r) * columns + j]);
     }
-    result[j] = static_cast<float>(sum / static_cast<double>((to_head - from_head) * rows));
+    result[tokens - columns + j] =
+        static_cast<float>(sum / static_cast<double>((to_head - from_head) * rows));
   }
   return result;
 }

@@ -27,13 +27,16 @@ struct MapRows {
   uint64_t stored() const { return mean ? 1 : count; }
   bool operator==(const MapRows&) const = default;
 };
+bool has_attention_pool(const ViTConfig& config);
 // Those that the model's result is made of: the class token's row, or the mean of the patches' rows where
 // only the patches are pooled.
 MapRows pooled_rows(const ViTConfig& config);
 MapRows all_rows(const ViTConfig& config);
 
 struct AttentionMapOptions {
-  std::vector<uint64_t> layers;  // whose weights are wanted, from 0 on
+  // Whose weights are wanted, from 0 on. One behind the last block is attention pooling, in models that
+  // have it: what its learned query looks at, one row of weights for the patches alone.
+  std::vector<uint64_t> layers;
   // Rollout (Abnar & Zuidema 2020) through all layers: A_L ... A_1 with A = (mean of heads + I) / 2 and
   // its rows normalised.
   bool rollout = false;
@@ -67,15 +70,16 @@ class AttentionMaps {
   AttentionMaps(const ViTConfig& config, AttentionMapOptions options);
 
   const MapRows& rows() const { return rows_; }
-  // For ViTGraphOptions::taps. The graph gets the outputs "attention.LAYER" [B, heads, rows, tokens] and
-  // "rollout" [B, rows, tokens], f32.
+  // For ViTGraphOptions::taps. The graph gets the outputs "attention.LAYER" [B, heads, rows, tokens]
+  // (attention pooling: [B, heads, 1, patches]) and "rollout" [B, rows, tokens], f32.
   BlockTaps taps() const;
 
-  // Behind a run of a graph with these taps: all weights of one image, heads by rows by tokens, or rows
-  // by tokens for rollout.
+  // Behind a run of a graph with these taps: all weights of one image, heads by rows by tokens (attention
+  // pooling: heads by patches), or rows by tokens for rollout.
   std::vector<float> weights(const Executable& executable, std::optional<uint64_t> layer, uint64_t image = 0,
                              uint32_t set = 0) const;
-  // One row of `tokens` weights. Error(usage) for what was not computed.
+  // One row of `tokens` weights; attention pooling gives none to tokens that are no patches. Error(usage) for
+  // what was not computed.
   std::vector<float> row(const Executable& executable, const MapChoice& choice, uint64_t image = 0,
                          uint32_t set = 0) const;
   // The patches' part of that row.

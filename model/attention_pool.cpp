@@ -23,7 +23,7 @@ AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
   }
 }
 
-ValueId AttentionPool::operator()(GraphBuilder& builder, ValueId patches) const {
+AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patches, bool keep_lse) const {
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
   const uint64_t batch = graph.value(patches).shape[0], dim = config_.dim;
@@ -37,13 +37,23 @@ ValueId AttentionPool::operator()(GraphBuilder& builder, ValueId patches) const 
   const ValueId q = repeat(graph, path("q.repeat"), linear("q", latent, {}, dtype), batch);
   const ValueId kv = linear("kv", patches, {}, dtype);
   const uint64_t width = dim / config_.heads;
-  const ValueId heads =
-      attention(graph, path("attend"), q, kv, kv,
-                {.heads = config_.heads, .key_width = width, .value_width = width, .v_offset = dim})
-          .out;
-  const ValueId x = linear("proj", heads, {}, DType::f32);
+  Values out;
+  AttentionValues& attended = out.attention;
+  attended = {.q = q,
+              .k = kv,
+              .v = kv,
+              .options = {.heads = config_.heads,
+                          .key_width = width,
+                          .value_width = width,
+                          .v_offset = dim,
+                          .store_lse = keep_lse}};
+  const AttentionResult fused = attention(graph, path("attend"), q, kv, kv, attended.options);
+  attended.lse = fused.lse;
+  attended.heads = fused.out;
+  const ValueId x = attended.out = linear("proj", fused.out, {}, DType::f32);
   const ValueId normed = norm(builder, "norm", x, builder.dtype(mlp_.name()));
-  return pool_token(graph, path("token"), mlp_.values(builder, normed, {.residual = x}).out, 0);
+  out.out = pool_token(graph, path("token"), mlp_.values(builder, normed, {.residual = x}).out, 0);
+  return out;
 }
 
 }  // namespace vitrine

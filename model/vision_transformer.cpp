@@ -84,7 +84,8 @@ ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Resu
     if (tap->second.look) tap->second.look(builder, values);
     x = values.mlp.out;
   }
-  return finish(builder, x, result);
+  const auto pool_tap = taps.find(blocks_.size());
+  return finish(builder, x, result, pool_tap == taps.end() ? nullptr : &pool_tap->second);
 }
 
 ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
@@ -122,7 +123,7 @@ ValueId VisionTransformer::token(GraphBuilder& builder, ValueId x, uint64_t inde
 }
 
 // [B, pooled_width], in `out`.
-ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out) const {
+ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const {
   Graph& graph = builder.graph();
   const uint64_t first = config_.prefix_tokens(), patches = config_.patches();
   switch (config_.pool) {
@@ -144,7 +145,10 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out) c
       const DType dtype = builder.dtype(attention_pool_->name());
       if (config_.final_norm) x = norm(builder, "norm", x, dtype);
       if (first) x = slice(graph, path("patches"), x, 1, first, first + patches);
-      x = (*attention_pool_)(builder, convert(graph, path("patches.convert"), x, dtype));
+      x = convert(graph, path("patches.convert"), x, dtype);
+      const AttentionPool::Values values = attention_pool_->values(builder, x, tap && tap->keeps.lse);
+      if (tap && tap->look) tap->look(builder, {.attention = values.attention});
+      x = values.out;
       if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
       break;
     }
@@ -153,21 +157,21 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out) c
 }
 
 // What the head sees, in `out`.
-ValueId VisionTransformer::features(GraphBuilder& builder, ValueId x, DType out) const {
+ValueId VisionTransformer::features(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const {
   if (config_.representation_size) {
     const DType dtype = builder.dtype(path("pre_logits"));
     const ValueId weight = constant(builder, "pre_logits.fc.weight", dtype);
     return matmul(
-        builder.graph(), path("pre_logits"), pooled(builder, x, dtype), weight,
+        builder.graph(), path("pre_logits"), pooled(builder, x, dtype, tap), weight,
         {.bias = constant(builder, "pre_logits.fc.bias", dtype), .activation = Activation::tanh, .out = out});
   }
   if (config_.embedding_size) {
     const DType dtype = builder.dtype(path("visual_projection"));
     const ValueId weight = constant(builder, "visual_projection.weight", dtype);
-    return matmul(builder.graph(), path("visual_projection"), pooled(builder, x, dtype), weight,
+    return matmul(builder.graph(), path("visual_projection"), pooled(builder, x, dtype, tap), weight,
                   {.out = out});
   }
-  return pooled(builder, x, out);
+  return pooled(builder, x, out, tap);
 }
 
 ValueId VisionTransformer::head(GraphBuilder& builder, const std::string& at, ValueId x,
@@ -178,11 +182,12 @@ ValueId VisionTransformer::head(GraphBuilder& builder, const std::string& at, Va
                 {.bias = constant(builder, at + ".bias", dtype), .residual = residual, .out = DType::f32});
 }
 
-ValueId VisionTransformer::finish(GraphBuilder& builder, ValueId x, Result result) const {
+ValueId VisionTransformer::finish(GraphBuilder& builder, ValueId x, Result result,
+                                  const BlockTap* pool_tap) const {
   if (result == Result::tokens) return config_.final_norm ? norm(builder, "norm", x, DType::f32) : x;
   Graph& graph = builder.graph();
   if (result == Result::features) {
-    const ValueId pooled = features(builder, x, DType::f32);
+    const ValueId pooled = features(builder, x, DType::f32, pool_tap);
     if (!config_.distilled_head) return pooled;
     const ValueId both =
         add(graph, path("features.add"), pooled, token(builder, x, 1, "distillation_token", DType::f32));
@@ -192,7 +197,7 @@ ValueId VisionTransformer::finish(GraphBuilder& builder, ValueId x, Result resul
     throw Error(ErrorCode::usage, "--what is " + std::string(name_of(result)) +
                                       " and the model has no head, expected features or tokens");
   }
-  ValueId logits = head(builder, "head", features(builder, x, builder.dtype(path("head"))));
+  ValueId logits = head(builder, "head", features(builder, x, builder.dtype(path("head")), pool_tap));
   if (config_.distilled_head) {
     const DType dtype = builder.dtype(path("head_dist"));
     const ValueId both =

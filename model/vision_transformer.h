@@ -42,7 +42,9 @@ struct BlockTap {
   // Called behind the block; may append nodes of its own and mark outputs.
   std::function<void(GraphBuilder&, const BlockValues&)> look;
 };
-using BlockTaps = std::map<uint64_t, BlockTap>;  // by block
+// By block. One behind the last block looks into the attention pooling of a model that has one (when the
+// result is made of it): of BlockValues it sees `attention`, and it can keep the log-sum-exp only.
+using BlockTaps = std::map<uint64_t, BlockTap>;
 
 class VisionTransformer : public ModuleBase {
  public:
@@ -60,12 +62,13 @@ class VisionTransformer : public ModuleBase {
   // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
   // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
   ValueId assemble(GraphBuilder& builder, ValueId patches) const;
-  ValueId finish(GraphBuilder& builder, ValueId tokens, Result result) const;
+  ValueId finish(GraphBuilder& builder, ValueId tokens, Result result,
+                 const BlockTap* pool_tap = nullptr) const;
 
  private:
-  ValueId pooled(GraphBuilder& builder, ValueId x, DType out) const;
+  ValueId pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;
   ValueId token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node, DType out) const;
-  ValueId features(GraphBuilder& builder, ValueId x, DType out) const;
+  ValueId features(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;
   ValueId head(GraphBuilder& builder, const std::string& at, ValueId x, ValueId residual = {}) const;
   ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
                   DType out) const;

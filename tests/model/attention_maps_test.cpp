@@ -151,7 +151,7 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
       for (uint64_t head = 0; head < c.heads; ++head) {
         const MapChoice choice{.layer = layer, .head = head};
         std::vector<std::span<const float>> rows;
-        if (c.pool == Pool::token) {
+        if (c.pool == Pool::token || c.pool == Pool::token_and_mean) {
           rows.push_back(fixture.row(layer, head, 0));
         } else {
           for (uint64_t t = c.prefix_tokens(); t < c.tokens(); ++t)
@@ -174,6 +174,37 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
     }
     CHECK(largest_difference(pooled.row(*few, {}, image), all.row(*many, {}, image)) <= 1e-6);
   }
+}
+
+TEST_CASE("attention pooling shows what its query looks at") {
+  test::TestDevice& device = test::test_device();
+  uint64_t found = 0;
+  for (const auto& folder : all_maps()) {
+    if (!std::filesystem::exists(folder / "pool.npy")) continue;
+    ++found;
+    INFO(folder.filename().string());
+    const Fixture fixture(folder);
+    const ViTConfig& c = fixture.model.config;
+    const std::vector<float> reference = NpyFile(folder / "pool.npy").values<float>();
+    WeightStore weights(*device.pipelines, *fixture.model.constants);
+    const AttentionMaps maps(c, {.layers = {0, c.depth}});
+    const auto executable = run(weights, fixture, DType::f32, maps.taps());
+    const auto plain = run(weights, fixture, DType::f32, {});
+    CHECK(std::ranges::equal(result_of(*executable, c), result_of(*plain, c)));
+    const uint64_t image = fixture.batch - 1;
+    CHECK(largest_difference(maps.weights(*executable, c.depth, image), reference) <= 1e-5);
+    std::vector<std::span<const float>> heads;
+    for (uint64_t head = 0; head < c.heads; ++head) {
+      heads.push_back(std::span(reference).subspan(head * c.patches(), c.patches()));
+      CHECK(largest_difference(maps.map(*executable, {.layer = c.depth, .head = head}, image).weights,
+                               heads.back()) <= 1e-5);
+    }
+    CHECK(largest_difference(maps.map(*executable, {.layer = c.depth}, image).weights, mean_of(heads)) <=
+          1e-5);
+    CHECK(maps.row(*executable, {.layer = c.depth}, image).size() == c.tokens());
+    CHECK_THROWS(maps.row(*executable, {.layer = c.depth, .token = 0}, image));
+  }
+  CHECK(found >= 2);
 }
 
 TEST_CASE("maps that a model has not, or that were not computed, are refused by name") {

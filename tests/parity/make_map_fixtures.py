@@ -27,6 +27,10 @@ NAMES = (
     "torchvision",
     "hf_vit",
     "hf_deit",
+    "hf_clip",
+    "hf_dinov2_registers",
+    "hf_siglip",
+    "timm_map_registers",
     "myvit",
 )
 
@@ -56,13 +60,14 @@ def recorded_softmaxes():
 
 
 def attention(model, image):
-    """[L, B, H, N, N]"""
+    """[L, B, H, N, N], and of attention pooling [B, H, P], or None"""
     with recorded_softmaxes() as found, torch.inference_mode():
         model(torch.from_numpy(image).double())
     if found[0].dim() == 4:
-        return torch.stack(found)
+        query = found.pop() if found[-1].dim() == 3 else None
+        return torch.stack(found), query
     heads = len(found) // len(model.blocks)
-    return torch.stack([torch.stack(found[i : i + heads], dim=1) for i in range(0, len(found), heads)])
+    return torch.stack([torch.stack(found[i : i + heads], dim=1) for i in range(0, len(found), heads)]), None
 
 
 def rollout(weights):
@@ -83,13 +88,15 @@ def main():
         if case.name not in NAMES:
             continue
         built = cases.build(case)
-        weights = attention(built.model, built.image)
+        weights, query = attention(built.model, built.image)
         if (weights.std(dim=-1) < 0.1 * weights.mean(dim=-1)).any():
             raise ValueError(f"{case.name}: some row of weights hardly varies: anything would pass")
         folder = arguments.out / case.name
         folder.mkdir(parents=True, exist_ok=True)
         # The last image, so that a reader has to find it in the batch. Rounding to float32 is off by 6e-8.
         np.save(folder / "attention.npy", weights[:, -1].numpy().astype(np.float32))
+        if query is not None:
+            np.save(folder / "pool.npy", query[-1].numpy().astype(np.float32))
         np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
         print(f"{case.name:30} {list(weights[:, -1].shape)}")
     return 0
