@@ -35,6 +35,7 @@ struct Selection {
   bool mean_heads = false;  // --head mean: the raw numbers are the mean of the heads
   std::optional<uint64_t> token;
   bool rollout = false;
+  bool pool = false;  // the layer is attention pooling, where a learned query looks at the patches
 };
 
 uint64_t number_below(const char* option, const std::string& text, uint64_t limit, const char* or_else) {
@@ -67,7 +68,20 @@ Selection select(const AttentionFlags& flags, const ViTConfig& c) {
     s.layers.resize(c.depth);
     std::iota(s.layers.begin(), s.layers.end(), uint64_t{0});
   } else if (!flags.rollout) {
-    s.layers = {flags.layer.empty() ? c.depth - 1 : number_below("--layer", flags.layer, c.depth, " or all")};
+    const bool pool = has_attention_pool(c);
+    if (pool && (flags.layer == "pool" || (flags.layer.empty() && !flags.token))) {
+      s.layers = {c.depth};
+    } else if (flags.layer.empty()) {
+      s.layers = {c.depth - 1};
+    } else {
+      s.layers = {number_below("--layer", flags.layer, c.depth, pool ? ", pool or all" : " or all")};
+    }
+    s.pool = s.layers[0] == c.depth;
+    if (s.pool && s.token) {
+      throw Error(ErrorCode::usage, "--token: found " + std::to_string(*s.token) +
+                                        " in attention pooling, expected a --layer from 0 to " +
+                                        std::to_string(c.depth - 1));
+    }
   }
   s.mean_heads = flags.head == "mean";
   if (!flags.head.empty() && !s.mean_heads) s.head = number_below("--head", flags.head, c.heads, " or mean");
@@ -111,8 +125,8 @@ std::vector<uint64_t> raw_shape(const AttentionFlags& flags, const Selection& s,
   std::vector<uint64_t> shape;
   if (flags.layer == "all") shape.push_back(c.depth);
   if (!s.rollout && !s.head && !s.mean_heads) shape.push_back(c.heads);
-  if (!s.token) shape.push_back(c.tokens());
-  shape.push_back(c.tokens());
+  if (!s.token && !s.pool) shape.push_back(c.tokens());
+  shape.push_back(s.pool ? c.patches() : c.tokens());
   return shape;
 }
 
@@ -156,6 +170,7 @@ Attention compute(const AttentionFlags& flags, const Selection& s, const Attenti
 }
 
 std::string token_name(const Selection& s, const ViTConfig& c) {
+  if (s.pool) return "the pooling's query";
   const MapRows pooled = pooled_rows(c);
   if (!s.token && pooled.mean) return "mean of the patches";
   const uint64_t token = s.token.value_or(pooled.first);
@@ -178,8 +193,9 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
     line["image"] = flags.image;
     if (s.rollout) line["rollout"] = true;
     if (!s.rollout) {
-      line["layer"] =
-          flags.layer == "all" ? nlohmann::ordered_json("all") : nlohmann::ordered_json(s.layers[0]);
+      line["layer"] = flags.layer == "all" ? nlohmann::ordered_json("all")
+                      : s.pool             ? nlohmann::ordered_json("pool")
+                                           : nlohmann::ordered_json(s.layers[0]);
       line["head"] = s.head ? nlohmann::ordered_json(*s.head) : nlohmann::ordered_json("mean");
     }
     line["token"] = token_name(s, c);
@@ -200,10 +216,11 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
     return;
   }
   if (!a.map.weights.empty()) {
-    const std::string what = s.rollout ? "rollout through " + std::to_string(c.depth) + " layers"
-                                       : "layer " + std::to_string(s.layers[0]) + ", " +
-                                             (s.head ? "head " + std::to_string(*s.head)
-                                                     : "mean of " + std::to_string(c.heads) + " heads");
+    const std::string what =
+        s.rollout ? "rollout through " + std::to_string(c.depth) + " layers"
+                  : (s.pool ? "attention pooling" : "layer " + std::to_string(s.layers[0])) + ", " +
+                        (s.head ? "head " + std::to_string(*s.head)
+                                : "mean of " + std::to_string(c.heads) + " heads");
     std::printf("%s, %s: %" PRIu64 "x%" PRIu64 " patches, weights %.6f to %.6f, highest at row %" PRIu64
                 ", column %" PRIu64 "\n",
                 what.c_str(), token_name(s, c).c_str(), c.grid_height(), c.grid_width(),
@@ -250,7 +267,8 @@ void add_attention(CLI::App& app, const CommonOptions& common) {
   command->remove_option(command->get_option("--what"));
   add_picture_flags(*command, flags->picture);
   command->add_option("--layer", flags->layer,
-                      "Block, from 0 on, else the last; with --raw alone also 'all'");
+                      "Block, from 0 on, or 'pool', attention pooling; else what comes last; with --raw "
+                      "alone also 'all' blocks");
   command->add_option("--head", flags->head,
                       "Head, from 0 on, or 'mean'; else the mean, and all heads in --raw");
   command->add_flag("--rollout", flags->rollout,

@@ -131,6 +131,12 @@ TEST_CASE("vitrine attention says whose attention it shows, and where it is high
   CHECK(told("timm_mean_pooled_no_class", {})["token"] == "mean of the patches");
   CHECK(told("timm_mean_pooled_no_class", {"--rollout"})["rollout"] == true);
 
+  const auto pool = told("timm_map_registers", {});
+  CHECK(pool["layer"] == "pool");
+  CHECK(pool["token"] == "the pooling's query");
+  CHECK(pool["raw_shape"] == nlohmann::json({2, 16}));
+  CHECK(told("timm_map_registers", {"--layer", "1"})["token"] == "mean of the patches");
+
   // The class token's row of the last layer, mean of its two heads.
   const auto line = told("deit_distilled", {});
   CHECK(line["token"] == "class token");
@@ -221,6 +227,7 @@ TEST_CASE("vitrine attention names the range of what a model has not") {
   check_failure(run({"--layer", "3"}), 2, {"--layer", "'3'", "0 to 2"});
   check_failure(run({"--layer", "-1"}), 2, {"--layer", "'-1'", "0 to 2"});
   check_failure(run({"--layer", "one"}), 2, {"--layer", "'one'"});
+  check_failure(run({"--layer", "pool"}), 2, {"--layer", "'pool'", "0 to 2 or all"});
   check_failure(run({"--head", "3"}), 2, {"--head", "'3'", "0 to 2"});
   check_failure(run({"--token", "17"}), 2, {"--token", "17", "0 to 16", "begin at 1"});
   check_failure(run({"--rollout", "--head", "1"}), 2, {"--rollout", "--head"});
