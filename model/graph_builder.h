@@ -3,8 +3,10 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/parameters.h"
 #include "runtime/graph/graph.h"
@@ -22,6 +24,8 @@ class GraphBuilder {
   Graph& graph() { return *graph_; }
   // How the named layer's matrices, and what they are multiplied with, are stored. All else is f32.
   DType dtype(std::string_view layer) const;
+  // The layers that dtype() was asked for, in that order: those that a LayerTypes can name.
+  std::span<const std::string> layers() const { return asked_; }
   // The parameter as a constant, made on first use: matrices in `matrices`, all else in f32.
   ValueId constant(const Parameter& parameter, DType matrices);
 
@@ -32,6 +36,7 @@ class GraphBuilder {
   std::shared_ptr<Graph> graph_;
   DType dtype_;
   LayerTypes layers_;
+  mutable std::vector<std::string> asked_;
   std::map<std::string, ValueId, std::less<>> constants_;
 };
 

@@ -159,11 +159,12 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, c
 // What the head sees, in `out`.
 ValueId VisionTransformer::features(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const {
   if (config_.representation_size) {
-    const DType dtype = builder.dtype(path("pre_logits"));
-    const ValueId weight = constant(builder, "pre_logits.fc.weight", dtype);
-    return matmul(
-        builder.graph(), path("pre_logits"), pooled(builder, x, dtype, tap), weight,
-        {.bias = constant(builder, "pre_logits.fc.bias", dtype), .activation = Activation::tanh, .out = out});
+    // In f32 always: tanh would make a number of an infinity, and f16's overflow would pass unseen.
+    const ValueId weight = constant(builder, "pre_logits.fc.weight", DType::f32);
+    const ValueId represented =
+        matmul(builder.graph(), path("pre_logits"), pooled(builder, x, DType::f32, tap), weight,
+               {.bias = constant(builder, "pre_logits.fc.bias", DType::f32), .activation = Activation::tanh});
+    return convert(builder.graph(), path("pre_logits.convert"), represented, out);
   }
   if (config_.embedding_size) {
     const DType dtype = builder.dtype(path("visual_projection"));

@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "model/vision_transformer.h"
 #include "model/vit_config.h"
@@ -29,5 +31,7 @@ struct ViTGraphOptions {
 // and (f16: matrices only) dtypes of parameters_of(config). The config must be valid; asking for logits
 // without classes is an Error(usage).
 std::shared_ptr<const Graph> make_vit_graph(const ViTConfig& config, const ViTGraphOptions& options = {});
+// The layers of that graph that options.layers can give a type of their own, in the order of the data.
+std::vector<std::string> layers_of(const ViTConfig& config, const ViTGraphOptions& options = {});
 
 }  // namespace vitrine

@@ -11,6 +11,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
+#include "apps/cli/range_report.h"
 #include "model/presets.h"
 #include "model/vit_graph.h"
 #include "runtime/graph/pipeline_store.h"
@@ -28,7 +29,8 @@ struct DoctorOptions {
   std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
                                     "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
-  ModelFlags flags;  // only its variants are looked at
+  std::string input;
+  ModelFlags flags;
 };
 
 struct PlannedModel {
@@ -239,6 +241,12 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
 }
 
 void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
+  if (options.compile_only == !options.flags.model.empty()) {
+    throw Error(ErrorCode::usage, options.compile_only
+                                      ? "found both --compile-only and --model, expected one of the two"
+                                      : "found neither --compile-only nor --model, expected one of the two");
+  }
+  if (!options.compile_only) return report_ranges(options.flags, options.input, common, options.json);
   const std::unique_ptr<Device> device = open_device(common);
   const Capabilities& capabilities = device->capabilities();
   const std::vector<PlannedModel> models = plan_models(options, common.dtype, capabilities);
@@ -271,10 +279,13 @@ void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
 void add_doctor(CLI::App& app, const CommonOptions& common) {
   CLI::App* command = app.add_subcommand("doctor", "Say what the device makes of Vitrine's kernels");
   auto options = std::make_shared<DoctorOptions>();
-  command
-      ->add_flag("--compile-only", options->compile_only,
-                 "Plan models, compile their pipelines and show the compiler's figures; run nothing")
-      ->required();
+  command->add_flag("--compile-only", options->compile_only,
+                    "Plan models, compile their pipelines and show the compiler's figures; run nothing");
+  command->add_option("--model", options->flags.model,
+                      "Show how large this model's numbers get, layer by layer, beside what f16 holds");
+  command->add_option("--input", options->input,
+                      "Images for --model: float32 [B,C,H,W], normalised; random pixels when left out");
+  add_config_flags(*command, options->flags);
   command->add_option("--arch", options->archs, "Architectures to plan")
       ->delimiter(',')
       ->capture_default_str();

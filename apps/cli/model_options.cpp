@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "runtime/util/error.h"
+#include "runtime/util/npy.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -18,11 +19,15 @@ void add_model_flags(CLI::App& command, ModelFlags& flags) {
   add_plan_flags(command, flags);
 }
 
-void add_plan_flags(CLI::App& command, ModelFlags& flags) {
+void add_config_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--set", flags.set, "Overrides a field of the configuration: KEY=VALUE")
       ->allow_extra_args(false);
   command.add_option("--image-size", flags.image_size,
                      "Images of N or HxW pixels instead of the model's own; learned positions are resampled");
+}
+
+void add_plan_flags(CLI::App& command, ModelFlags& flags) {
+  add_config_flags(command, flags);
   command.add_option("--what", flags.what,
                      "logits, probabilities, features or tokens; else what the model itself returns");
   command.add_option("--variant", flags.variants,
@@ -79,6 +84,12 @@ void require_images(const NpyFile& file, const ViTConfig& c) {
                                        " " + npy_shape(shape) + ", expected float32 (B, " +
                                        std::to_string(c.channels) + ", " + std::to_string(c.image_height) +
                                        ", " + std::to_string(c.image_width) + ") with B at least 1" + hint);
+}
+
+std::vector<float> read_images(const std::string& path, const ViTConfig& config) {
+  const NpyFile file(path);
+  require_images(file, config);
+  return file.values<float>();
 }
 
 std::optional<Result> result_of(const ModelFlags& flags) {

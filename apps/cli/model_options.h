@@ -22,7 +22,9 @@ struct ModelFlags {
 
 // Declares --model, --arch and those of add_plan_flags.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
-// Declares --set, --image-size, --what and --variant.
+// Declares --set and --image-size.
+void add_config_flags(CLI::App& command, ModelFlags& flags);
+// Declares those, --what and --variant.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
 
 // "224", or "224x320" with the height first; {0, 0} for an empty text. `option` is for messages.
@@ -36,6 +38,9 @@ void require_images(const NpyFile& file, const ViTConfig& config);
 
 // Warnings of the model go to stderr. Random weights are announced there too.
 Model open_model(const ModelFlags& flags, const CommonOptions& common);
+
+// The images of such a file.
+std::vector<float> read_images(const std::string& path, const ViTConfig& config);
 
 // --what as a result, or nothing when it was left out.
 std::optional<Result> result_of(const ModelFlags& flags);

@@ -6,6 +6,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
+#include "apps/cli/range_report.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"
@@ -17,7 +18,7 @@ struct RunFlags {
   ModelFlags model;
   std::string input, output;
   uint64_t batch = 8;
-  bool json = false;
+  bool json = false, check_range = false;
 };
 
 std::vector<uint64_t> output_shape(const ViTConfig& c, Result result, uint64_t images) {
@@ -38,16 +39,20 @@ void run(const RunFlags& flags, const CommonOptions& common) {
   const PlanOptions plan = plan_options(flags.model);
   // Files first: what is wrong with them needs no device to be found.
   const Model model = open_model(flags.model, common);
-  const NpyFile input(flags.input);
-  require_images(input, model.config);
-  const uint64_t images = input.header().shape[0];
+  const std::vector<float> images = read_images(flags.input, model.config);
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   Runner runner(pipelines, model,
-                {.dtype = dtype_for(common.dtype, device->capabilities()), .result = what, .plan = plan});
-  const std::vector<float> values = runner.run(input.values<float>(), flags.batch);
-  const std::vector<uint64_t> shape = output_shape(model.config, runner.result(), images);
+                {.dtype = dtype_for(common.dtype, device->capabilities()),
+                 .result = what,
+                 .plan = plan,
+                 .warn = warn,
+                 .check_range = flags.check_range});
+  const std::vector<float> values = runner.run(images, flags.batch);
+  if (flags.check_range) std::fprintf(stderr, "vitrine: range: %s\n", range_sentence(runner.guard()).c_str());
+  const std::vector<uint64_t> shape =
+      output_shape(model.config, runner.result(), images.size() / runner.image_elements());
   write_npy(flags.output, shape, values);
 
   if (flags.json) {
@@ -73,6 +78,8 @@ void add_run(CLI::App& app, const CommonOptions& common) {
   command->add_option("--batch", flags->batch, "Images that are computed together, at most")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();
+  command->add_flag("--check-range", flags->check_range,
+                    "Look at the magnitudes of every batch before it runs, and say how large they get");
   command->add_flag("--json", flags->json, "Say what was written as a JSON object");
   command->callback([&common, flags] { run(*flags, common); });
 }

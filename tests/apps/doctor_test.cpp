@@ -1,5 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -43,6 +45,38 @@ TEST_CASE("vitrine doctor --compile-only shows what a model's pipelines are") {
   CHECK(pipelines > 5);
   CHECK(last["pipelines"] == pipelines);
   CHECK(last["device"] == device.name);
+}
+
+TEST_CASE("vitrine doctor --model shows how large the numbers of each layer get") {
+  test::test_device();
+  const std::filesystem::path fixture =
+      std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "fixtures" / "timm_large_hidden";
+  const std::string model = fixture / "model.safetensors", input = fixture / "input.npy";
+  const test::CommandResult text = doctor({"--model", model, "--set", "heads=2"});
+  CHECK(text.status == 0);
+  CHECK(text.err.empty());
+  CHECK_THAT(text.out, ContainsSubstring("8 images of random pixels: 1 of 6 layers") &&
+                           ContainsSubstring("blocks.1.attn") && ContainsSubstring("blocks.0.mlp.fc1"));
+
+  const test::CommandResult json = doctor({"--model", model, "--set", "heads=2", "--input", input, "--json"});
+  CHECK(json.status == 0);
+  std::istringstream lines(json.out);
+  std::map<std::string, nlohmann::json> layers;
+  for (std::string line; std::getline(lines, line);) {
+    const auto row = nlohmann::json::parse(line);
+    layers[row["layer"]] = row;
+  }
+  REQUIRE(layers.size() == 6);
+  for (const auto& [layer, row] : layers)
+    CHECK(row["stored_as"] == (layer == "blocks.0.mlp" ? "f32" : "f16"));
+  // What PyTorch finds in float64.
+  CHECK(std::abs(layers["blocks.0.mlp"]["largest"].get<double>() - 1024563.18) < 10);
+  CHECK(layers["blocks.0.mlp"]["tensor"] == "blocks.0.mlp.fc1");
+  CHECK(layers["head"]["weight"] == "head.weight");
+
+  CHECK(doctor({"--model", model}).status == 4);
+  CHECK(doctor({"--model", model, "--compile-only"}).status == 2);
+  CHECK(doctor({"--model", model, "--set", "heads=2", "--input", model}).status == 4);
 }
 
 TEST_CASE("vitrine doctor refuses what makes no sense") {

@@ -157,6 +157,35 @@ TEST_CASE("a model's name is looked up in Hugging Face's cache") {
   CHECK_THAT(pickled.err, ContainsSubstring("pytorch_model.bin") && ContainsSubstring("safetensors"));
 }
 
+TEST_CASE("vitrine run --dtype f16 says once which layers run in f32, and is right") {
+  if (!test::test_device().device->capabilities().supports(Need::storage16))
+    SKIP("the device has no 16-bit storage");
+  const test::TemporaryFolder folder;
+  const std::filesystem::path fixture = fixtures / "timm_large_hidden";
+  const std::string out = folder / "o.npy";
+  const auto run = [&](const std::filesystem::path& model, std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "--model", model / "model.safetensors", "--input", model / "input.npy",
+                               "--output", out, "--set", "heads=2", "--batch", "1"});
+    return vitrine(more);
+  };
+  const auto result = run(fixture, {"--dtype", "f16"});
+  CHECK(result.status == 0);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  CHECK_THAT(result.err, ContainsSubstring("blocks.0.mlp runs in f32") && ContainsSubstring("65504"));
+  const std::vector<float> logits = NpyFile(out).values<float>();
+  CHECK(test::relative_error(std::vector<double>(logits.begin(), logits.end()),
+                             NpyFile(fixture / "logits.npy").values<double>()) <= 5e-3);
+  // Neither f32 nor a model that fits has anything to say, unless it is asked.
+  CHECK(run(fixture, {"--dtype", "f32"}).err.empty());
+  CHECK(run(fixtures / "timm_no_qkv_bias", {"--dtype", "f16"}).err.empty());
+  const auto asked = run(fixtures / "timm_no_qkv_bias", {"--dtype", "f16", "--check-range"});
+  CHECK(std::ranges::count(asked.err, '\n') == 1);
+  CHECK_THAT(asked.err, ContainsSubstring("largest magnitude") && ContainsSubstring("blocks."));
+  const auto both = run(fixture, {"--dtype", "f16", "--check-range"});
+  CHECK(both.status == 0);
+  CHECK_THAT(both.err, ContainsSubstring("blocks.0.mlp runs in f32"));
+}
+
 TEST_CASE("vitrine run leaves nothing behind where it cannot write") {
   test::test_device();
   const test::TemporaryFolder folder;

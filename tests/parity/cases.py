@@ -32,6 +32,7 @@ class Case:
     config: bool = False  # a config.json lies beside the weights, so that nothing has to be guessed
     architecture: str = "vit_tiny_patch16_224"  # that timm's config.json names
     quiet: bool = False  # embeddings so small that the first norm's eps shows in every output
+    large: float = 0  # the first block's hidden layer gets this much larger, and what reads it smaller again
     overrides: tuple = ()  # `--set` arguments: what names and shapes cannot tell, against the family's rule
     outputs: tuple = ("logits", "probabilities", "features", "tokens")
 
@@ -180,6 +181,20 @@ def make_quiet(model, dtype):
     model.load_state_dict(state)
 
 
+def make_large(model, factor, dtype):
+    """Enlarges the first MLP's hidden layer past what f16 holds; its weights fit, its result stays the same."""
+    norm, mlp = model.blocks[0].norm2, model.blocks[0].mlp
+    share = factor**0.5
+    for parameter, by in (
+        (norm.weight, share),
+        (norm.bias, share),
+        (mlp.fc1.weight, factor / share),
+        (mlp.fc1.bias, factor),
+        (mlp.fc2.weight, 1 / factor),
+    ):
+        parameter.data = (parameter.data * by).to(dtype).double()
+
+
 def build(case):
     """The model with random weights, its checkpoint, its config.json and an input; seeded by its name."""
     if case.naming not in NAMINGS:
@@ -196,6 +211,8 @@ def build(case):
     naming.randomise(model, seed, dtype)
     if case.quiet:
         make_quiet(model, dtype)
+    if case.large:
+        make_large(model, case.large, dtype)
     state = dict(model.state_dict())
     config = None
     if case.naming in hugging_face.CLASSES:
@@ -362,6 +379,13 @@ FIXTURES = (
         batch=3,
     ),
     Case("timm_f16", "weights stored as F16", tiny(), dtype="F16", overrides=HEADS_2),
+    Case(
+        "timm_large_hidden",
+        "a hidden layer that reaches 1e6, which f16 can't hold: that layer must run in f32",
+        tiny(),
+        large=3e5,
+        overrides=HEADS_2,
+    ),
     Case("timm_bf16", "weights stored as BF16", tiny(), dtype="BF16", overrides=HEADS_2),
     Case(
         "hf_vit",
