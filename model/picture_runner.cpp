@@ -24,6 +24,10 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
       take_(std::move(take)),
       weights_(pipelines, *model.constants),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
+      probed_(PictureCapacity::covering({}, largest_)),
+      guard_(
+          pipelines, model, [this](uint64_t batch) { return graph_options(batch, probed_); }, options_.plan,
+          options_.warn),
       values_(preprocess_.values(model.config.channels)) {
   const ViTConfig& c = model.config;
   if (preprocess_.height() != c.image_height || preprocess_.width() != c.image_width) {
@@ -39,30 +43,37 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
 
 PictureRunner::~PictureRunner() = default;
 
-Plan PictureRunner::plan(uint64_t batch, const PictureCapacity& capacity) const {
+ViTGraphOptions PictureRunner::graph_options(uint64_t batch, const PictureCapacity& capacity) const {
   ViTGraphOptions options{
       .batch = batch, .dtype = options_.dtype, .result = options_.result, .layers = options_.layers};
-  options.image = [&](Graph& graph) {
+  options.image = [this, batch, capacity](Graph& graph) {
     return add_picture_input(graph, preprocess_, model_.config.channels, batch, capacity).image;
   };
+  return options;
+}
+
+Plan PictureRunner::plan(uint64_t batch, const PictureCapacity& capacity) {
+  ViTGraphOptions options = graph_options(batch, capacity);
+  if (options.dtype == DType::f16) options.layers.insert(guard_.layers().begin(), guard_.layers().end());
   return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
 }
 
-Executable& PictureRunner::recording(uint64_t batch, const ResampleNeeds& needs) {
+PictureRunner::Recording& PictureRunner::recording(uint64_t batch, const ResampleNeeds& needs) {
   const PictureCapacity wanted = PictureCapacity::covering(needs, largest_);
   // One with up to four times the room does: what isn't used costs little.
   const auto suits = [&](const Recording& r) {
-    return r.batch == batch && r.capacity.holds(needs) && r.capacity.pixels <= 4 * wanted.pixels &&
-           r.capacity.blocks <= 4 * wanted.blocks;
+    return r.batch == batch && r.promoted == guard_.promoted() && r.capacity.holds(needs) &&
+           r.capacity.pixels <= 4 * wanted.pixels && r.capacity.blocks <= 4 * wanted.blocks;
   };
   auto found = std::ranges::find_if(recordings_, suits);
   if (found == recordings_.end()) {
     if (recordings_.size() >= most_recordings) drop_oldest_recording();
-    recordings_.push_back({batch, wanted, std::make_unique<Executable>(weights_, plan(batch, wanted)), 0});
+    auto made = std::make_unique<Executable>(weights_, plan(batch, wanted));
+    recordings_.push_back({batch, wanted, std::move(made), 0, guard_.promoted()});
     found = recordings_.end() - 1;
   }
   found->last_use = ++uses_;
-  return *found->executable;
+  return *found;
 }
 
 void PictureRunner::drop_oldest_recording() {
@@ -98,23 +109,60 @@ void PictureRunner::submit() {
   // The other set's batch stays with the device meanwhile: it has work while the host copies.
   const uint32_t set = next_set_;
   land(set);
-  Executable& executable = recording(pending_.size(), pending_needs_);
-  write_picture_input(executable, set, pending_, values_);
-  executable.submit(set);
-  flights_[set] = {&executable, added_ - pending_.size(), pending_.size()};
+  if (options_.check_range) {
+    check_range(PictureCapacity::covering(pending_needs_, largest_), pending_.size(),
+                [&](Executable& probe) { write_picture_input(probe, 0, pending_, values_); });
+  }
+  const Recording& next = recording(pending_.size(), pending_needs_);
+  write_picture_input(*next.executable, set, pending_, values_);
+  next.executable->submit(set);
+  flights_[set] = {next.executable.get(), added_ - pending_.size(), pending_.size(), next.capacity,
+                   next.promoted};
   next_set_ = (set + 1) % Executable::io_sets;
   pending_.clear();
   pending_needs_ = {};
+}
+
+bool PictureRunner::check_range(const PictureCapacity& capacity, uint64_t batch,
+                                const RangeGuard::Fill& fill) {
+  if (!(capacity == probed_)) guard_.release();
+  probed_ = capacity;
+  return guard_.check(batch, fill);
+}
+
+// A batch whose results aren't finite, with the layers in f32 that f16 can't hold; null where that changes
+// nothing. Its pictures are still where the device read them.
+std::unique_ptr<Executable> PictureRunner::again(const Flight& flight, uint32_t set) {
+  const auto copy_inputs = [&](Executable& to) {
+    for (const ValueId id : flight.executable->plan().inputs) {
+      const std::string& name = flight.executable->plan().graph->value(id).name;
+      std::ranges::copy(flight.executable->input(flight.executable->input_index(name), set),
+                        to.input(to.input_index(name)).begin());
+    }
+  };
+  const bool promoted = check_range(flight.capacity, flight.count, copy_inputs);
+  guard_.release();
+  if (!promoted && flight.promoted == guard_.promoted()) return nullptr;
+  auto executable = std::make_unique<Executable>(weights_, plan(flight.count, flight.capacity));
+  copy_inputs(*executable);
+  executable->run();
+  return executable;
 }
 
 void PictureRunner::land(uint32_t set) {
   const Flight flight = std::exchange(flights_[set], {});
   if (!flight.executable) return;
   flight.executable->wait(set);
-  const auto bytes = flight.executable->output(0, set);
-  const auto* numbers = reinterpret_cast<const float*>(bytes.data());
-  const uint64_t each = bytes.size() / sizeof(float) / flight.count;
-  for (uint64_t i = 0; i < flight.count; ++i) take_(flight.first + i, {numbers + i * each, each});
+  const auto numbers_of = [](const Executable& executable, uint32_t of_set) {
+    const auto bytes = executable.output(0, of_set);
+    return std::span(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+  };
+  std::span<const float> numbers = numbers_of(*flight.executable, set);
+  std::unique_ptr<Executable> repeated;
+  if (options_.dtype == DType::f16 && !all_finite(numbers)) repeated = again(flight, set);
+  if (repeated) numbers = numbers_of(*repeated, 0);
+  const uint64_t each = numbers.size() / flight.count;
+  for (uint64_t i = 0; i < flight.count; ++i) take_(flight.first + i, numbers.subspan(i * each, each));
 }
 
 void PictureRunner::finish() {

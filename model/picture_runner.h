@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/picture_input.h"
+#include "model/range_guard.h"
 #include "model/vit_graph.h"
 #include "model/weights.h"
 #include "runtime/graph/executable.h"
@@ -24,6 +25,9 @@ struct PictureRunnerOptions {
   std::optional<Result> result;  // the model's own when left out
   LayerTypes layers;             // as in ViTGraphOptions
   PlanOptions plan;
+  // As in RunnerOptions.
+  Warn warn = {};
+  bool check_range = false;
   uint64_t batch = 8;  // pictures that are computed together, at most
 };
 
@@ -43,6 +47,8 @@ class PictureRunner {
   Result result() const { return options_.result.value_or(natural_result(model_.config)); }
   // The batch that fits into the device's memory: what was asked for, or less.
   uint64_t batch() const { return options_.batch; }
+  // What has been found of magnitudes that f16 can't hold.
+  RangeGuard& guard() { return guard_; }
 
   // Throws Error(failed) that begins with `name` for a picture that can't be shown to the model.
   PicturePart prepare(Picture picture, const std::string& name) const;
@@ -58,14 +64,20 @@ class PictureRunner {
     PictureCapacity capacity;
     std::unique_ptr<Executable> executable;
     uint64_t last_use = 0;
+    size_t promoted = 0;  // layers that the guard knew of when it was made
   };
   struct Flight {
     Executable* executable = nullptr;
     uint64_t first = 0, count = 0;
+    PictureCapacity capacity;
+    size_t promoted = 0;
   };
 
-  Plan plan(uint64_t batch, const PictureCapacity& capacity) const;
-  Executable& recording(uint64_t batch, const ResampleNeeds& needs);
+  ViTGraphOptions graph_options(uint64_t batch, const PictureCapacity& capacity) const;
+  Plan plan(uint64_t batch, const PictureCapacity& capacity);
+  bool check_range(const PictureCapacity& capacity, uint64_t batch, const RangeGuard::Fill& fill);
+  std::unique_ptr<Executable> again(const Flight& flight, uint32_t set);
+  Recording& recording(uint64_t batch, const ResampleNeeds& needs);
   void drop_oldest_recording();
   void submit();
   void land(uint32_t set);
@@ -76,7 +88,8 @@ class PictureRunner {
   PictureRunnerOptions options_;
   Take take_;
   WeightStore weights_;
-  PictureCapacity largest_;
+  PictureCapacity largest_, probed_;
+  RangeGuard guard_;
   std::vector<float> values_;
   std::vector<Recording> recordings_;
   uint64_t uses_ = 0;

@@ -57,6 +57,7 @@ class RangeGuard {
 
   // What has to run in f32 as far as is known. Looks at the weights when it is first asked.
   const LayerTypes& layers();
+  size_t promoted() const { return layers_.size(); }  // how many layers that are by now
 
   // Fills the inputs of an executable that has those of the batch's graph.
   using Fill = std::function<void(Executable&)>;

@@ -1,6 +1,7 @@
 // Pictures through preprocessing and model in one submission.
 #include "model/picture_runner.h"
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -139,6 +140,36 @@ TEST_CASE("capacities are powers of two up to what the device binds") {
   CHECK(some == PictureCapacity{1 << 20, 16, 1 << 15});
   CHECK(PictureCapacity::covering({.pixels = 20 << 20, .blocks = 1, .words = 1}, largest).pixels == 32 << 20);
   CHECK_FALSE(largest.holds({.pixels = 33 << 20, .blocks = 1, .words = 1}));
+}
+
+TEST_CASE("pictures that overflow f16 are run again with what overflows in f32") {
+  test::TestDevice& device = test::test_device();
+  if (!device.device->capabilities().supports(Need::storage16)) SKIP("the device has no 16-bit storage");
+  const Model model = open_model(
+      {.model = fixtures / "timm_large_hidden" / "model.safetensors", .arch = {}, .set = {"heads=2"}});
+  const Preprocess p = profile_named("timm", 16, 16);
+  for (const bool check_range : {false, true}) {
+    std::vector<std::string> said;
+    std::array<Results, 2> results;  // f32 and f16
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      PictureRunnerOptions options;
+      options.dtype = dtype;
+      options.batch = 2;
+      options.warn = [&](const std::string& sentence) { said.push_back(sentence); };
+      options.check_range = check_range && dtype == DType::f16;
+      PictureRunner runner(*device.pipelines, model, p, options, results[dtype == DType::f16].take());
+      for (uint32_t i = 0; i < 7; ++i) runner.add(noise(i, 20 + 60 * i, 300 - 40 * i), "picture");
+      runner.finish();
+    }
+    CHECK(results[1].numbers == std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6});
+    for (size_t i = 0; i < 7; ++i) {
+      const auto wide = [](const std::vector<float>& v) { return std::vector<double>(v.begin(), v.end()); };
+      CHECK(test::relative_error(wide(results[1].values[i]), wide(results[0].values[i])) <= 5e-3);
+    }
+    REQUIRE(said.size() == 1);
+    CHECK_THAT(said[0], Catch::Matchers::ContainsSubstring("blocks.0.mlp runs in f32"));
+  }
+  test::require_no_validation_messages();
 }
 
 TEST_CASE("a picture that is refused leaves the others alone") {
