@@ -172,9 +172,12 @@ std::string RangeGuard::layer_of(const WeightRange& range) const {
   std::string at = range.constant;  // a norm belongs to the layer that it feeds
   if (at.ends_with(".norm1")) at.replace(at.size() - 5, 5, "attn");
   if (at.ends_with(".norm2")) at.replace(at.size() - 5, 5, "mlp");
-  const auto row =
-      std::ranges::find_if(ranges_, [&](const LayerRange& r) { return is_part_of(at, r.layer); });
-  return row == ranges_.end() ? "" : row->layer;
+  if (at == "attn_pool.norm") at = "attn_pool.mlp";
+  std::string closest;  // "attn_pool.mlp" is a layer of its own within "attn_pool"
+  for (const LayerRange& row : ranges_) {
+    if (is_part_of(at, row.layer) && row.layer.size() > closest.size()) closest = row.layer;
+  }
+  return closest;
 }
 
 void RangeGuard::look_at_weights() {

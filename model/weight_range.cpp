@@ -68,17 +68,42 @@ class Bounds {
       const std::string at = "blocks." + std::to_string(i);
       for (const char* norm : {".norm1", ".norm2"}) ranges.push_back(normed(at + norm));
       const std::vector<double> gamma = values(at + ".norm1.weight"), beta = values(at + ".norm1.bias");
+      // Of a fused projection the last rows are the values, whose overflow shows by itself.
+      const uint64_t rows = model_.config.key_columns();
       if (model_.config.per_head_maps) {
-        ranges.push_back(mapped(at + ".attn.q", at + ".attn.q", gamma, beta));
-        ranges.push_back(mapped(at + ".attn.k", at + ".attn.k", gamma, beta));
+        ranges.push_back(mapped(at + ".attn.q", at + ".attn.q", rows, gamma, beta));
+        ranges.push_back(mapped(at + ".attn.k", at + ".attn.k", rows, gamma, beta));
       } else {
-        ranges.push_back(mapped(at + ".attn.qk", at + ".attn.qkv", gamma, beta));
+        ranges.push_back(mapped(at + ".attn.qk", at + ".attn.qkv", 2 * rows, gamma, beta));
       }
     }
+    if (model_.config.pool == Pool::attention) add_pool(ranges);
     return ranges;
   }
 
  private:
+  // The query of an attention pool is a constant; its keys come from the final norm.
+  void add_pool(std::vector<WeightRange>& ranges) const {
+    const std::vector<double> latent = values("attn_pool.latent");
+    const std::vector<double> weight = values("attn_pool.q.weight"), bias = values("attn_pool.q.bias");
+    double largest_latent = 0, largest_q = 0;
+    for (size_t row = 0; row < latent.size(); ++row) {
+      double sum = bias[row];
+      for (size_t j = 0; j < latent.size(); ++j) sum += weight[row * latent.size() + j] * latent[j];
+      largest_latent = std::max(largest_latent, std::abs(latent[row]));
+      largest_q = std::max(largest_q, std::abs(sum));
+    }
+    ranges.push_back(bound("attn_pool.latent", largest_latent));
+    ranges.push_back(bound("attn_pool.q", largest_q));
+    ranges.push_back(normed("attn_pool.norm"));
+    if (model_.config.final_norm) {
+      ranges.push_back(mapped("attn_pool.k", "attn_pool.kv", model_.config.dim, values("norm.weight"),
+                              values("norm.bias")));
+    } else {
+      ranges.push_back({"attn_pool.k", std::numeric_limits<float>::max(), true});
+    }
+  }
+
   ConstantParts find(const Parameter& parameter) const {
     return model_.constants->find(parameter.name, parameter.shape, DType::f32);
   }
@@ -105,18 +130,15 @@ class Bounds {
   }
 
   // |w (gamma x + beta) + b| <= |x| |w gamma| + |w beta + b|, row by row.
-  WeightRange mapped(std::string name, const std::string& at, const std::vector<double>& gamma,
+  WeightRange mapped(std::string name, const std::string& at, uint64_t rows, const std::vector<double>& gamma,
                      const std::vector<double>& beta) const {
-    const ViTConfig& c = model_.config;
     const Shape& shape = parameters_.at(at + ".weight").shape;
     const std::vector<double> weight = values(at + ".weight"), bias = values(at + ".bias");
     const uint64_t width = shape[-1];
-    // Of a fused projection the last rows are the values, whose overflow shows by itself.
-    const uint64_t rows = c.per_head_maps ? shape[0] * shape[1] : 2 * c.key_columns();
     double largest = 0;
     for (uint64_t row = 0; row < rows; ++row) {
       // A map of its own for each head sees that head's slice of the token.
-      const uint64_t first = c.per_head_maps ? row / shape[1] * width : 0;
+      const uint64_t first = shape.rank() == 3 ? row / shape[1] * width : 0;
       double squares = 0, constant = bias.empty() ? 0 : bias[row];
       for (uint64_t j = 0; j < width; ++j) {
         const double w = weight[row * width + j], scaled = w * gamma[first + j];

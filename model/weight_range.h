@@ -19,7 +19,7 @@ struct WeightRange {
   bool bound = false;    // not found in the file, but what the model can compute from it at most
 };
 
-// The largest magnitude of every matrix, and a bound for what each block's norms, queries and keys can
+// The largest magnitude of every matrix, and a bound for what each attention's norms, queries and keys can
 // become: a LayerNorm's result has a length of at most sqrt(dim) before its weight and bias, whatever
 // comes in. Reads all matrices once.
 std::vector<WeightRange> weight_ranges(const Model& model);

@@ -66,6 +66,24 @@ TEST_CASE("the largest of each matrix is found in every type, infinities left ou
   }
 }
 
+TEST_CASE("an attention pool's query is a constant and its keys are bounded by the final norm") {
+  ViTConfig c = config(false);
+  c.pool = Pool::attention;
+  Model model{.config = c, .constants = std::make_unique<Given>()};
+  Given& given = static_cast<Given&>(*model.constants);
+  given.values["attn_pool.latent"] = {1, 2, 3, -4, 5, 6};
+  given.values["attn_pool.q.weight"] = std::vector<float>(36, 2);
+  given.values["attn_pool.q.bias"] = std::vector<float>(6, 3);
+  given.values["attn_pool.kv.weight"] = std::vector<float>(72, 1);
+  for (size_t i = 36; i < 72; ++i) given.values["attn_pool.kv.weight"][i] = 1000;
+  given.values["attn_pool.kv.bias"] = std::vector<float>(12, -1);
+  given.values["norm.weight"] = std::vector<float>(6, 10);
+  given.values["norm.bias"] = std::vector<float>(6, -2);
+  CHECK(range_of(model, "attn_pool.latent") == 6);
+  CHECK(range_of(model, "attn_pool.q") == 2 * 13 + 3);
+  CHECK(std::abs(range_of(model, "attn_pool.k") - (60 + 12 + 1)) <= 1e-4);
+}
+
 TEST_CASE("queries and keys are bounded by what the norm in front of them can give, and no more") {
   for (const bool per_head : {false, true}) {
     Model model{.config = config(per_head), .constants = std::make_unique<Given>()};
