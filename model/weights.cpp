@@ -10,6 +10,7 @@
 #include "model/families.h"
 #include "model/hub_cache.h"
 #include "model/init_weights.h"
+#include "model/preprocess_files.h"
 #include "model/presets.h"
 #include "model/tensor_files.h"
 #include "model/vision_transformer.h"
@@ -178,20 +179,44 @@ std::string sides(uint64_t height, uint64_t width) {
   return std::to_string(height) + "x" + std::to_string(width);
 }
 
-// The images that are asked for in the place of those that the model was published for.
-void set_image_size(ViTConfig& config, const ModelOptions& options, bool whole_patches, const Warn& warn) {
-  if (options.image_height == 0 && options.image_width == 0) return;
-  config.image_height = options.image_height;
-  config.image_width = options.image_width;
-  const std::string origin = "--image-size " + sides(config.image_height, config.image_width);
-  config.validate(origin, ErrorCode::usage);
+// Images of another size than the model was published for, and who asks for them.
+struct AskedSize {
+  uint64_t height = 0, width = 0;  // 0: nobody
+  std::string origin = {};
+  ErrorCode code = ErrorCode::usage;
+};
+
+AskedSize size_of_options(const ModelOptions& options) {
+  return {options.image_height, options.image_width,
+          "--image-size " + sides(options.image_height, options.image_width)};
+}
+
+// transformers' DINOv2 takes images of any size, and its processor makes smaller ones than it was trained
+// with.
+AskedSize size_of_processor(const nlohmann::json& config, const std::filesystem::path& model) {
+  const std::filesystem::path file = model / "preprocessor_config.json";
+  const auto type = config.find("model_type");
+  std::error_code ignored;
+  if (type == config.end() || !type->is_string() || !std::filesystem::exists(file, ignored)) return {};
+  const std::string name = type->get<std::string>();
+  if (!name.starts_with("dinov2")) return {};
+  const Preprocess preprocess = read_hugging_face_preprocess(read_json(file), name, shown(file));
+  return {preprocess.height(), preprocess.width(),
+          shown(file) + ": images of " + sides(preprocess.height(), preprocess.width()), ErrorCode::bad_file};
+}
+
+void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patches, const Warn& warn) {
+  if (asked.height == 0 || asked.width == 0) return;
+  config.image_height = asked.height;
+  config.image_width = asked.width;
+  config.validate(asked.origin, asked.code);
   const uint64_t rows = config.image_height % config.patch_height;
   const uint64_t columns = config.image_width % config.patch_width;
   if (rows == 0 && columns == 0) return;
   const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
-  if (whole_patches) throw Error(ErrorCode::usage, origin + ": expected whole " + patches);
+  if (whole_patches) throw Error(asked.code, asked.origin + ": expected whole " + patches);
   if (warn) {
-    warn(origin + " leaves the last " + std::to_string(rows) + " rows and " + std::to_string(columns) +
+    warn(asked.origin + " leaves the last " + std::to_string(rows) + " rows and " + std::to_string(columns) +
          " columns of pixels outside the " + patches);
   }
 }
@@ -200,7 +225,7 @@ Model open_preset(const ModelOptions& options) {
   Model model{options.arch, "random", preset(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
   model.config.validate("--arch " + options.arch, ErrorCode::usage);
-  set_image_size(model.config, options, false, {});
+  set_image_size(model.config, size_of_options(options), false, {});
   model.constants = random_weights(model.config, options.seed);
   return model;
 }
@@ -242,7 +267,9 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;
-  set_image_size(model.config, options, naming.family->whole_patches, warn);
+  AskedSize asked = size_of_options(options);
+  if (asked.height == 0 && has_config) asked = size_of_processor(json, path);
+  set_image_size(model.config, asked, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
                                                   std::move(warn));
   return model;

@@ -139,6 +139,31 @@ TEST_CASE("config.json is checked before the tensors, and its sizes before memor
   CHECK(model.config.heads == 2);
 }
 
+TEST_CASE("DINOv2 takes the images that its processor makes, unless others are asked for") {
+  const std::filesystem::path fixture =
+      std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "fixtures" / "hf_dinov2";
+  const test::TemporaryFolder folder;
+  for (const char* name : {"model.safetensors", "config.json"})
+    std::filesystem::copy_file(fixture / name, folder / name);
+  const Model plain = open_model({.model = folder.path()});
+  CHECK(plain.config.image_height == 16);
+  CHECK(plain.stored_grid == Grid{4, 4});
+  folder.file("preprocessor_config.json",
+              R"({"image_processor_type": "BitImageProcessor", "crop_size": {"height": 24, "width": 12},
+    "size": {"shortest_edge": 30}})");
+  const Model cropped = open_model({.model = folder.path()});
+  CHECK(cropped.config.image_height == 24);
+  CHECK(cropped.config.image_width == 12);
+  CHECK(cropped.stored_grid == Grid{4, 4});
+  CHECK(cropped.constants->find("pos_embed", {19, 24}, DType::f32).front().bytes.size() == 19 * 24 * 4);
+  const Model asked = open_model({.model = folder.path(), .image_height = 20, .image_width = 20});
+  CHECK(asked.config.image_height == 20);
+  folder.file("preprocessor_config.json", R"({"crop_size": 3, "size": 3})");
+  CHECK_THAT(
+      refusal({.model = folder.path()}),
+      ContainsSubstring("preprocessor_config.json: images of 3x3") && ContainsSubstring("patch_height"));
+}
+
 TEST_CASE("exactly one of a checkpoint and an architecture is asked for") {
   CHECK_THAT(refusal({}, ErrorCode::usage), ContainsSubstring("--model"));
   CHECK_THAT(refusal({.model = "m", .arch = "vit_b_16"}, ErrorCode::usage), ContainsSubstring("both"));
