@@ -79,12 +79,6 @@ void print_line(const Json& line) {
   std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-Tensor read_images(const std::string& path, const ViTConfig& config) {
-  const NpyFile file(path);
-  require_images(file, config);
-  return {Shape(std::span<const uint64_t>(file.header().shape)), file.values<float>()};
-}
-
 Tensor read_tokens(const std::string& path, uint64_t dim) {
   const NpyFile file(path);
   const NpyHeader& header = file.header();
@@ -130,7 +124,9 @@ void trace_model(const Model& model, const std::optional<Preprocess>& preprocess
   if (preprocess) {
     picture = picture_for(decode_image(trace.input, decode_options(trace.picture)), c.channels);
   } else {
-    images = read_images(trace.input, c);
+    images.values = read_images(trace.input, c);
+    const uint64_t each = c.channels * c.image_height * c.image_width;
+    images.shape = {images.values.size() / each, c.channels, c.image_height, c.image_width};
   }
   Place place(flags, common);
   std::vector<TraceStep> steps;
