@@ -149,8 +149,7 @@ Attention compute(const AttentionFlags& flags, const Selection& s, const Attenti
   Attention result;
   const auto run = [&](std::vector<uint64_t> layers) {
     const AttentionMaps maps(c, {.layers = layers, .rollout = s.rollout, .rows = rows});
-    const std::unique_ptr<Executable> executable =
-        input.run(weights, pipelines.device(), dtype, plan, maps.taps());
+    const std::unique_ptr<Executable> executable = input.run(weights, pipelines, dtype, plan, maps.taps());
     if (!flags.raw.empty()) {
       if (s.rollout) append_weights(result.raw, maps.weights(*executable, {}), s, c);
       for (const uint64_t layer : layers) append_weights(result.raw, maps.weights(*executable, layer), s, c);

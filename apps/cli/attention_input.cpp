@@ -1,9 +1,11 @@
 #include "apps/cli/attention_input.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "model/preprocess_files.h"
+#include "model/range_guard.h"
 #include "model/vit_graph.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
@@ -66,32 +68,47 @@ AttentionInput::AttentionInput(const std::string& path, const ModelFlags& model,
                  picture_.height, picture_.width);
 }
 
-std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, const Device& device, DType dtype,
-                                                const PlanOptions& plan, BlockTaps taps) const {
+std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
+                                                const PlanOptions& plan, const BlockTaps& taps) const {
   const ViTConfig& c = model_.config;
-  ViTGraphOptions options{.dtype = dtype, .taps = std::move(taps)};
-  const auto executable = [&] {
-    return std::make_unique<Executable>(weights,
-                                        make_plan(make_vit_graph(c, options), device.capabilities(), plan));
+  const Capabilities& device = pipelines.device().capabilities();
+  ViTGraphOptions options;
+  RangeGuard::Fill fill = [&](Executable& executable) {
+    std::ranges::copy(std::as_bytes(std::span(tensor_)), executable.input(0).begin());
   };
-  std::unique_ptr<Executable> made;
-  if (!tensor_.empty()) {
-    made = executable();
-    std::ranges::copy(std::as_bytes(std::span(tensor_)), made->input(0).begin());
-  } else {
-    const PictureCapacity largest = PictureCapacity::largest(device.capabilities(), preprocess_.width());
-    const PicturePart part =
-        prepare_part(preprocess_, picture_for(picture_, c.channels), largest, shown(path_));
-    const PictureCapacity capacity =
-        PictureCapacity::covering(resample_needs(part.prepared.resample), largest);
+  PicturePart part;
+  PictureCapacity capacity;
+  if (tensor_.empty()) {
+    const PictureCapacity largest = PictureCapacity::largest(device, preprocess_.width());
+    part = prepare_part(preprocess_, picture_for(picture_, c.channels), largest, shown(path_));
+    capacity = PictureCapacity::covering(resample_needs(part.prepared.resample), largest);
     options.image = [&](Graph& graph) {
-      return add_picture_input(graph, preprocess_, c.channels, options.batch, capacity).image;
+      return add_picture_input(graph, preprocess_, c.channels, 1, capacity).image;
     };
-    made = executable();
-    write_picture_input(*made, 0, {&part, 1}, preprocess_.values(c.channels));
+    fill = [&](Executable& executable) {
+      write_picture_input(executable, 0, {&part, 1}, preprocess_.values(c.channels));
+    };
   }
-  made->run();
-  return made;
+  RangeGuard guard(
+      pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
+  const auto run = [&] {
+    ViTGraphOptions tapped = options;
+    tapped.dtype = dtype;
+    tapped.taps = taps;
+    if (dtype == DType::f16) tapped.layers = guard.layers();
+    auto executable =
+        std::make_unique<Executable>(weights, make_plan(make_vit_graph(c, tapped), device, plan));
+    fill(*executable);
+    executable->run();
+    return executable;
+  };
+  std::unique_ptr<Executable> executable = run();
+  if (dtype != DType::f16) return executable;
+  const auto bytes = executable->output(executable->output_index(name_of(natural_result(c))));
+  std::vector<float> result(bytes.size() / sizeof(float));
+  std::memcpy(result.data(), bytes.data(), bytes.size());
+  if (!all_finite(result) && guard.check(1, fill)) executable = run();
+  return executable;
 }
 
 Image AttentionInput::overlay(const PatchMap& map) const {

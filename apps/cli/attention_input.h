@@ -22,9 +22,9 @@ class AttentionInput {
 
   const Model& model() const { return model_; }
 
-  // Runs the model once with these taps.
-  std::unique_ptr<Executable> run(WeightStore& weights, const Device& device, DType dtype,
-                                  const PlanOptions& plan, BlockTaps taps) const;
+  // Runs the model once with these taps. Layers that f16 can't hold run in f32.
+  std::unique_ptr<Executable> run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
+                                  const PlanOptions& plan, const BlockTaps& taps) const;
 
   // The map over the picture; of an .npy over the picture that its numbers show.
   Image overlay(const PatchMap& map) const;

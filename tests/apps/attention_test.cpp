@@ -216,6 +216,25 @@ TEST_CASE("vitrine attention lays the map over that part of the picture which th
   CHECK(decode_image(out).height % 32 == 0);
 }
 
+TEST_CASE("vitrine attention --dtype f16 runs in f32 what f16 can't hold") {
+  if (!test::test_device().device->capabilities().supports(Need::storage16))
+    SKIP("the device has no 16-bit storage");
+  const test::TemporaryFolder folder;
+  const std::string image = last_image(folder, "timm_large_hidden");
+  const auto weights = [&](const std::string& dtype) {
+    const std::string raw = folder / (dtype + ".npy");
+    const auto result =
+        test::run_command({VITRINE_PROGRAM, "attention", image, "--model",
+                           parity / "fixtures" / "timm_large_hidden" / "model.safetensors", "--set",
+                           "heads=2", "--layer", "1", "--raw", raw, "--dtype", dtype});
+    REQUIRE(result.status == 0);
+    CHECK(std::ranges::count(result.err, '\n') == (dtype == "f16" ? 1 : 0));
+    if (dtype == "f16") CHECK_THAT(result.err, ContainsSubstring("blocks.0.mlp runs in f32"));
+    return NpyFile(raw).values<float>();
+  };
+  CHECK(largest_difference(weights("f16"), weights("f32")) <= 2e-2);
+}
+
 TEST_CASE("vitrine attention names the range of what a model has not") {
   const test::TemporaryFolder folder;
   const std::string image = last_image(folder, "timm_vit"), model = parity / "fixtures" / "timm_vit",
