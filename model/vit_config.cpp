@@ -129,7 +129,8 @@ std::optional<std::string> parse(std::string_view text, bool& value) {
   return std::nullopt;
 }
 template <typename Enum>
-requires std::is_enum_v<Enum> std::optional<std::string> parse(std::string_view text, Enum& value) {
+  requires std::is_enum_v<Enum>
+std::optional<std::string> parse(std::string_view text, Enum& value) {
   std::string expected;
   for (const auto& [known, name] : names_of(value)) {
     if (name == text) {
@@ -149,7 +150,10 @@ std::string text_of(double value) {
   return std::string(buffer.data(), end);
 }
 template <typename Enum>
-requires std::is_enum_v<Enum> std::string text_of(Enum value) { return std::string(enum_text(value)); }
+  requires std::is_enum_v<Enum>
+std::string text_of(Enum value) {
+  return std::string(enum_text(value));
+}
 
 }  // namespace
 

@@ -83,8 +83,7 @@ void report_ranges(const ModelFlags& flags, const std::string& input, const Comm
       input.empty() ? random_pixels(model.config, common.seed) : read_images(input, model.config);
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
-  RangeGuard guard(
-      pipelines, model, [](uint64_t batch) { return ViTGraphOptions{.batch = batch}; }, plan);
+  RangeGuard guard(pipelines, model, [](uint64_t batch) { return ViTGraphOptions{.batch = batch}; }, plan);
   const uint64_t each = model.config.channels * model.config.image_height * model.config.image_width;
   const uint64_t count = images.size() / each;
   for (uint64_t first = 0; first < count; first += largest_batch) {
