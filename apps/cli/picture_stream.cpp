@@ -7,6 +7,7 @@
 
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
+#include "apps/cli/range_report.h"
 #include "images/decode_queue.h"
 #include "images/picture_files.h"
 #include "runtime/util/error.h"
@@ -33,6 +34,8 @@ void add_stream_flags(CLI::App& command, StreamFlags& flags) {
   command.add_option("--batch", flags.batch, "Pictures that are computed together, at most")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();
+  command.add_flag("--check-range", flags.check_range,
+                   "Look at the magnitudes of every batch before it runs, and say how large they get");
 }
 
 void Unreadable::report() const {
@@ -65,6 +68,11 @@ Unreadable stream_pictures(
   options.result = result;
   options.plan = plan_options(flags.model);
   options.batch = batch;
+  options.check_range = flags.check_range;
+  options.warn = [&](const std::string& sentence) {
+    progress.clear();
+    warn(sentence);
+  };
   PictureRunner runner(pipelines, opened.model, opened.preprocess, options,
                        [&](uint64_t, std::span<const float> numbers) {
                          progress.clear();
@@ -91,6 +99,10 @@ Unreadable stream_pictures(
     runner.add(std::move(part));
   }
   runner.finish();
+  if (flags.check_range) {
+    progress.clear();
+    std::fprintf(stderr, "vitrine: range: %s\n", range_sentence(runner.guard()).c_str());
+  }
   return unreadable;
 }
 

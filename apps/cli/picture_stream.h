@@ -19,9 +19,10 @@ struct StreamFlags {
   PictureFlags picture;
   std::vector<std::filesystem::path> images;
   uint64_t batch = 8;
+  bool check_range = false;
 };
 
-// Declares the images, --model and its company, --batch, --profile and --exif.
+// Declares the images, --model and its company, --batch, --check-range, --profile and --exif.
 void add_stream_flags(CLI::App& command, StreamFlags& flags);
 
 struct Unreadable {

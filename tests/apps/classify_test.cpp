@@ -257,6 +257,28 @@ TEST_CASE("vitrine classify works in f16, at another size, and with random weigh
   const Json a = json_lines(half.out).at(0)["top"][0], b = json_lines(full.out).at(0)["top"][0];
   CHECK(a["index"] == b["index"]);
   CHECK(std::abs(a["probability"].get<double>() - b["probability"].get<double>()) < 5e-3);
+
+  // A model that f16 can't hold: one line says so, and the answer is the same.
+  const auto large = [&](const char* dtype, const char* command, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {command, picture, "--model", fixtures / "timm_large_hidden" / "model.safetensors", "--set",
+                 "heads=2", "--dtype", dtype});
+    return vitrine(more);
+  };
+  const auto promoted = large("f16", "classify", {"--json"});
+  const auto exact = large("f32", "classify", {"--json"});
+  REQUIRE(promoted.status == 0);
+  CHECK(std::ranges::count(promoted.err, '\n') == 1);
+  CHECK_THAT(promoted.err, ContainsSubstring("blocks.0.mlp runs in f32"));
+  const Json c = json_lines(promoted.out).at(0)["top"][0], d = json_lines(exact.out).at(0)["top"][0];
+  CHECK(c["index"] == d["index"]);
+  CHECK(std::abs(c["probability"].get<double>() - d["probability"].get<double>()) < 5e-3);
+  CHECK_THAT(large("f32", "classify", {"--check-range"}).err, ContainsSubstring("largest magnitude is"));
+  const test::TemporaryFolder folder;
+  const auto seen = large("f16", "attention", {"--out", folder / "heat.png"});
+  INFO(seen.err);
+  CHECK(seen.status == 0);
+  CHECK_THAT(seen.err, ContainsSubstring("blocks.0.mlp runs in f32"));
 }
 
 }  // namespace vitrine
