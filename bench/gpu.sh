@@ -84,8 +84,9 @@ export -f measure
 export vitrine
 step bench 120 bash -c 'measure'
 grep '^{' "$out/bench.log" >"$out/bench.json"
-step compare 120 bench/compare.py --vitrine "$vitrine" --ggml "$(ls "$build_folder"/bench/ggml_vit 2>/dev/null)" \
-  --batch 1,8 --dtype f32,f16 --no-pytorch --out "$out"
+# The CPU's systems are no rivals of a GPU's, and would take the time away.
+step compare 120 bench/compare.py --vitrine "$vitrine" --ggml "$build_folder/bench/ggml_vit" --skip=-cpu --best \
+  --batch 1,8 --dtype f32,f16 --json "$out/compare.json" --table "$out/compare.md"
 
 echo
 [ -s "$out/bench.json" ] && bench/table.py "$out/bench.json"
