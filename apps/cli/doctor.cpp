@@ -39,14 +39,6 @@ struct PlannedModel {
   uint64_t batch = 1;
   Plan plan;
 
-  std::vector<const Dispatch*> dispatches() const {
-    std::vector<const Dispatch*> out;
-    for (const Step& step : plan.steps) out.push_back(&step.dispatch);
-    for (const PlannedConstant& constant : plan.constants) {
-      if (constant.pack) out.push_back(&*constant.pack);
-    }
-    return out;
-  }
   bool uses_cooperative_matrices() const {
     return std::ranges::any_of(
         plan.steps, [](const Step& step) { return contains(step.dispatch.shader->needs, Need::coopmat); });
@@ -109,7 +101,7 @@ std::vector<CompiledKernel> compile(const std::vector<PlannedModel>& models, Pip
   std::vector<CompiledKernel> kernels;
   std::set<const Pipeline*> seen;
   for (const PlannedModel& model : models) {
-    const std::vector<const Dispatch*> dispatches = model.dispatches();
+    const std::vector<const Dispatch*> dispatches = model.plan.dispatches();
     const auto pipelines = store.get(dispatches);
     for (size_t i = 0; i < dispatches.size(); ++i) {
       if (!seen.insert(pipelines[i].get()).second) continue;

@@ -25,7 +25,8 @@ std::vector<const Dispatch*> dispatches_of(const Plan& plan) {
 Executable::Executable(WeightStore& weights, Plan plan)
     : weights_(weights), device_(weights.pipelines().device()), plan_(std::move(plan)), commands_(device_) {
   const std::vector<const Dispatch*> dispatches = dispatches_of(plan_);
-  const auto pipelines = weights_.pipelines().get(dispatches);
+  // With them those that pack constants, so that these are compiled on all threads, too.
+  const auto pipelines = weights_.pipelines().get(plan_.dispatches());
   weights_.load(plan_);
 
   for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {

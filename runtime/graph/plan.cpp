@@ -317,6 +317,15 @@ class Planner {
 
 }  // namespace
 
+std::vector<const Dispatch*> Plan::dispatches() const {
+  std::vector<const Dispatch*> all;
+  for (const Step& step : steps) all.push_back(&step.dispatch);
+  for (const PlannedConstant& constant : constants) {
+    if (constant.pack) all.push_back(&*constant.pack);
+  }
+  return all;
+}
+
 uint64_t Plan::arena_bytes() const {
   return std::accumulate(slab_bytes.begin(), slab_bytes.end(), uint64_t{0});
 }

@@ -79,6 +79,8 @@ struct Plan {
   // How far past its end any buffer may be read (by address-bound kernels).
   uint64_t tail_bytes = 0;
 
+  // All that needs a pipeline: the steps' dispatches in order, then those that pack constants.
+  std::vector<const Dispatch*> dispatches() const;
   uint64_t arena_bytes() const;
   uint64_t constant_bytes() const;
   double flops() const;
