@@ -2,7 +2,7 @@
 # Everything that a real GPU is needed for, in one go, from a bare machine: build, tests under
 # validation, benchmarks. What was measured goes into a folder, a summary to stdout.
 #
-#   bench/gpu.sh [--packages FOLDER] [--out FOLDER] [--minutes N] [--skip tests|bench|compare]...
+#   bench/gpu.sh [--packages FOLDER] [--out FOLDER] [--minutes N] [--skip tests|bench|startup|compare]...
 #
 # --packages: a folder of .deb files for machines that can't install; they are unpacked beside the
 #   build and used from there. Without it scripts/setup.sh installs what is missing.
@@ -84,12 +84,14 @@ export -f measure
 export vitrine
 step bench 120 bash -c 'measure'
 grep '^{' "$out/bench.log" >"$out/bench.json"
+step startup 60 bench/startup.py --vitrine "$vitrine" --rounds 3 --json "$out/startup.json"
 # The CPU's systems are no rivals of a GPU's, and would take the time away.
 step compare 120 bench/compare.py --vitrine "$vitrine" --ggml "$build_folder/bench/ggml_vit" --skip=-cpu --best \
   --batch 1,8 --dtype f32,f16 --json "$out/compare.json" --table "$out/compare.md"
 
 echo
 [ -s "$out/bench.json" ] && bench/table.py "$out/bench.json"
+[ -f "$out/startup.log" ] && grep -v '^startup:' "$out/startup.log"
 [ -f "$out/compare.md" ] && cat "$out/compare.md"
 [ -f "$out/tests.log" ] && sed -n '/tests passed/,$p' "$out/tests.log"
 echo

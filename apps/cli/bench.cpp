@@ -9,12 +9,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/bench_output.h"
+#include "apps/cli/bench_startup.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "model/attention_maps.h"
 #include "runtime/util/error.h"
-#include "runtime/util/philox.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -28,7 +29,7 @@ struct BenchFlags {
   std::vector<uint64_t> batches{1};
   std::vector<std::string> dtypes;
   uint64_t runs = 0;
-  bool json = false, maps = false;
+  bool json = false, maps = false, startup = false;
 };
 
 // One row of the per-operator table.
@@ -54,21 +55,6 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Pixels as normalised images have them: standard normal, the same for every device.
-void fill_images(std::span<std::byte> bytes, uint64_t seed) {
-  const RandomStream stream(seed, 0x696D616765ull);
-  for (uint64_t i = 0; (i + 1) * sizeof(float) <= bytes.size(); ++i) {
-    const float value = static_cast<float>(normal_quantile(uniform_from(stream.block(i / 4)[i % 4])));
-    std::memcpy(&bytes[i * sizeof value], &value, sizeof value);
-  }
-}
-
-uint64_t checksum_of(std::span<const std::byte> bytes) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (const std::byte b : bytes) hash = (hash ^ static_cast<uint8_t>(b)) * 0x100000001b3ull;
-  return hash;
-}
-
 // The model's result among an executable's outputs.
 std::span<const std::byte> result_of(const Executable& executable, Result result) {
   return executable.output(executable.output_index(name_of(result)));
@@ -78,20 +64,6 @@ double seconds_of_run(Executable& executable) {
   const auto start = Clock::now();
   executable.run();
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void require_finite(std::span<const std::byte> output, const std::string& label) {
-  uint64_t broken = 0;
-  const uint64_t count = output.size() / sizeof(float);
-  for (uint64_t i = 0; i < count; ++i) {
-    float value;
-    std::memcpy(&value, &output[i * sizeof value], sizeof value);
-    broken += !std::isfinite(value);
-  }
-  if (broken == 0) return;
-  throw Error(ErrorCode::failed, label + ": found " + std::to_string(broken) + " of " +
-                                     std::to_string(count) +
-                                     " outputs that are NaN or infinite, expected none");
 }
 
 // Times by operator, the slowest first, of the profile whose total is the median: medians of each step
@@ -192,8 +164,6 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
 }
 
 void print_json(const Measurement& m, const std::string& name, const Capabilities& device) {
-  char checksum[17];
-  std::snprintf(checksum, sizeof checksum, "%016" PRIx64, m.checksum);
   Json line;
   line["arch"] = name;
   line["batch"] = m.batch;
@@ -210,7 +180,7 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
   line["images_per_second"] = static_cast<double>(m.batch) / m.median;
   line["gflops"] = m.flops / m.median / 1e9;
   line["peak_device_bytes"] = m.peak_device_bytes;
-  line["checksum"] = checksum;
+  line["checksum"] = checksum_text(m.checksum);
   line["operators"] = Json::array();
   for (const OperatorTime& row : m.operators) {
     line["operators"].push_back({{"operator", row.name},
@@ -251,7 +221,19 @@ void print_text(const Measurement& m, const std::string& name, const Capabilitie
   std::fflush(stdout);
 }
 
+void startup(const BenchFlags& flags, const CommonOptions& common) {
+  if (flags.batches.size() != 1 || flags.dtypes.size() > 1) {
+    throw Error(ErrorCode::usage, "--startup: found " + std::to_string(flags.batches.size()) +
+                                      " batch sizes and " + std::to_string(flags.dtypes.size()) +
+                                      " dtypes, expected one of each: a process starts once");
+  }
+  CommonOptions one = common;
+  if (!flags.dtypes.empty()) one.dtype = flags.dtypes.front();
+  bench_startup(flags.model, flags.batches.front(), flags.json, one);
+}
+
 void bench(const BenchFlags& flags, const CommonOptions& common) {
+  if (flags.startup) return startup(flags, common);
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
@@ -291,6 +273,11 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   command->add_flag("--maps", flags->maps,
                     "Also with the pooled token's attention maps of all heads and layers, in turns; "
                     "the operators are then those of that run");
+  command
+      ->add_flag("--startup", flags->startup,
+                 "Only the time from the start to the first result, by part, each as this process needed it")
+      ->excludes("--maps")
+      ->excludes("--runs");
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
 }
