@@ -4,8 +4,8 @@
   pytorch_vit.py --model M.safetensors --input X.npy [--output logits.npy] [--threads 2] [--dtype f32]
 
 It runs torchvision's implementation, whose attention is PyTorch's fused one: the fastest that a user of
-PyTorch gets without compiling. (Weights packed for oneDNN, channels_last and switching the encoder's fast path
-off were tried: none was faster.)
+PyTorch gets without compiling. (Weights packed for oneDNN and switching the encoder's fast path off were tried:
+neither was faster.)
 
 Debian's PyTorch multiplies matrices with whichever BLAS is installed, and it is all that counts. Netlib's
 reference one is many times slower than OpenBLAS. Of OpenBLAS's builds it has to be the one for OpenMP: PyTorch's
