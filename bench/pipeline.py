@@ -79,7 +79,9 @@ def main():
         return result["seconds"]
 
     def model():
-        line = json.loads(run([options.vitrine, "bench", *common, "--json"])[1].splitlines()[-1])
+        # As many batches as the pictures make: a machine that others use has slow minutes.
+        batches = ["--runs", max(1, options.pictures // options.batch)]
+        line = json.loads(run([options.vitrine, "bench", *common, *batches, "--json"])[1].splitlines()[-1])
         return line["median_ms"] / 1e3 * options.pictures / options.batch
 
     def classify(what=folder, expected=options.pictures):
