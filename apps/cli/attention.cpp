@@ -263,7 +263,6 @@ void add_attention(CLI::App& app, const CommonOptions& common) {
                    "A JPEG, PNG or WebP file, or an .npy of float32 [1,C,H,W], already normalised")
       ->required();
   add_model_flags(*command, flags->model);
-  command->remove_option(command->get_option("--what"));
   add_picture_flags(*command, flags->picture);
   command->add_option("--layer", flags->layer,
                       "Block, from 0 on, or 'pool', attention pooling; else what comes last; with --raw "

@@ -261,6 +261,7 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   CLI::App* command = app.add_subcommand("bench", "Time a model on a device");
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*command, flags->model);
+  add_what_flag(*command, flags->model);
   command->add_option("--batch", flags->batches, "Images a batch; several with commas")
       ->delimiter(',')
       ->check(CLI::Range(uint64_t{1}, uint64_t{65536}))

@@ -220,6 +220,7 @@ void add_inspect(CLI::App& app, const CommonOptions& common) {
   command->add_option("model", flags->subject, "A model's folder or file, or the name of an architecture")
       ->required();
   add_plan_flags(*command, flags->model);
+  add_what_flag(*command, flags->model);
   CLI::Option* trace = command->add_option(
       "--trace", flags->trace.input,
       "Computes the walk through one block: of a picture, or of an .npy file, float32 [B,C,H,W] and "

@@ -28,10 +28,13 @@ void add_config_flags(CLI::App& command, ModelFlags& flags) {
 
 void add_plan_flags(CLI::App& command, ModelFlags& flags) {
   add_config_flags(command, flags);
-  command.add_option("--what", flags.what,
-                     "logits, probabilities, features or tokens; else what the model itself returns");
   command.add_option("--variant", flags.variants,
                      "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
+}
+
+void add_what_flag(CLI::App& command, ModelFlags& flags) {
+  command.add_option("--what", flags.what,
+                     "logits, probabilities, features or tokens; else what the model itself returns");
 }
 
 std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::string& text) {

@@ -24,8 +24,10 @@ struct ModelFlags {
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 // Declares --set and --image-size.
 void add_config_flags(CLI::App& command, ModelFlags& flags);
-// Declares those, --what and --variant.
+// Declares those and --variant.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
+// Declares --what.
+void add_what_flag(CLI::App& command, ModelFlags& flags);
 
 // "224", or "224x320" with the height first; {0, 0} for an empty text. `option` is for messages.
 std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::string& text);

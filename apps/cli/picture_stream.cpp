@@ -19,17 +19,7 @@ void add_stream_flags(CLI::App& command, StreamFlags& flags) {
   command.add_option("images", flags.images, "JPEG, PNG and WebP files, or folders of them")
       ->required()
       ->type_name("IMAGE");
-  command.add_option("--model", flags.model.model,
-                     "Folder with model.safetensors and config.json, one .safetensors file, or the name of a "
-                     "model in Hugging Face's cache (google/vit-base-patch16-224)");
-  command.add_option("--arch", flags.model.arch,
-                     "Architecture with random weights, such as vit_base_patch16_224");
-  command.add_option("--set", flags.model.set, "Overrides a field of the configuration: KEY=VALUE")
-      ->allow_extra_args(false);
-  command.add_option("--image-size", flags.model.image_size,
-                     "Show the model pictures of N or HxW pixels; learned positions are resampled");
-  command.add_option("--variant", flags.model.variants,
-                     "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
+  add_model_flags(command, flags.model);
   add_picture_flags(command, flags.picture);
   command.add_option("--batch", flags.batch, "Pictures that are computed together, at most")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))

@@ -73,6 +73,7 @@ void add_run(CLI::App& app, const CommonOptions& common) {
   CLI::App* command = app.add_subcommand("run", "Run a model on a tensor: .npy in, .npy out");
   auto flags = std::make_shared<RunFlags>();
   add_model_flags(*command, flags->model);
+  add_what_flag(*command, flags->model);
   command->add_option("--input", flags->input, "float32 [B,C,H,W], already normalised")->required();
   command->add_option("--output", flags->output, "Where the float32 result goes")->required();
   command->add_option("--batch", flags->batch, "Images that are computed together, at most")
