@@ -14,19 +14,13 @@ namespace {
 // Smallest size for a buffer: zero-byte buffers don't exist.
 constexpr uint64_t least_bytes = 256;
 
-std::vector<const Dispatch*> dispatches_of(const Plan& plan) {
-  std::vector<const Dispatch*> dispatches;
-  for (const Step& step : plan.steps) dispatches.push_back(&step.dispatch);
-  return dispatches;
-}
-
 }  // namespace
 
 Executable::Executable(WeightStore& weights, Plan plan)
     : weights_(weights), device_(weights.pipelines().device()), plan_(std::move(plan)), commands_(device_) {
-  const std::vector<const Dispatch*> dispatches = dispatches_of(plan_);
-  // With them those that pack constants, so that these are compiled on all threads, too.
-  const auto pipelines = weights_.pipelines().get(plan_.dispatches());
+  // The steps', and with them those that pack constants, so that these are compiled on all threads, too.
+  const std::vector<const Dispatch*> dispatches = plan_.dispatches();
+  const auto pipelines = weights_.pipelines().get(dispatches);
   weights_.load(plan_);
 
   for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {
@@ -35,7 +29,8 @@ Executable::Executable(WeightStore& weights, Plan plan)
                                               "activations " + std::to_string(i)));
   }
   nothing_ = std::make_unique<Buffer>(device_, BufferKind::device, least_bytes, "nothing");
-  descriptors_ = std::make_unique<DescriptorSets>(device_, dispatches, io_sets);
+  descriptors_ =
+      std::make_unique<DescriptorSets>(device_, std::span(dispatches).first(plan_.steps.size()), io_sets);
 
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
