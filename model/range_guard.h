@@ -4,15 +4,14 @@
 // The fast recording carries no counters. It needs none, because no overflow passes unseen:
 //
 // - Weights that f16 turns into infinity are found before anything runs, and so are blocks whose norms,
-// queries or
-//   keys could pass its range: a LayerNorm's result is bounded by its weights alone (weight_range.h). Those
-//   are the places where an infinity could vanish: a score of -inf is a weight of 0, and the tanh of
-//   infinity is 1. (The representation layer's tanh never sees f16.)
-// - Everywhere else an infinity meets only products, sums, activations that turn it into infinity or NaN, and
-//   norms, which turn it into NaN. As v it is multiplied by a softmax weight: infinity, or NaN where that is
-//   0. In the hidden layer or the head's input every output of the next product becomes infinite or NaN. The
-//   f32 residual stream then carries it through all that follows, so that the result isn't finite, unless the
-//   result doesn't depend on that token at all.
+//   queries or keys could pass its range: a LayerNorm's result is bounded by its weights alone
+//   (weight_range.h). Those are the places where an infinity could vanish: a score of -inf is a weight of
+//   0, and the tanh of infinity is 1. (The representation layer's tanh never sees f16.)
+// - Everywhere else an infinity meets only products, sums, activations that turn it into infinity or NaN,
+//   and norms, which turn it into NaN. As v it is multiplied by a softmax weight: infinity, or NaN where
+//   that is 0. In the hidden layer or the head's input every output of the next product becomes infinite or
+//   NaN. The f32 residual stream then carries it through all that follows, so that the result isn't finite,
+//   unless the result doesn't depend on that token at all.
 //
 // So where finite images give a result that isn't finite, the same batch runs once more with f32 storage and
 // the largest magnitude taken of all that f16 would store. The layers that pass its range run in f32 from
