@@ -4,8 +4,8 @@
 //! variant f16_f32 LOAD=load_quad_f16 STORE=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrw
 // Layer normalization for devices that run a workgroup on a CPU core: one lane takes one row, so there is
 // nothing to reduce between lanes, and gamma and beta are read at the same address by all of them, which
-// is nearly free. The width is a constant because a loop must have a constant number of steps there (see
-// matmul_direct.comp); it is a multiple of four. Sums go by blocks of 16 elements.
+// is nearly free. The width is a constant, and so is each loop's number of turns (see matmul_direct.comp for
+// what happens else); it is a multiple of four. Sums go by blocks of 16 elements.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -18,7 +18,9 @@
 //              columns, so that workgroups that follow each other find their panel in the cache
 //   lane       block_rows rows × 1 column, in registers
 //   step       unroll values of K: first the lane's own weights of the step, then group_rows rows at a
-//              time, the whole step for each
+//              time: as many sums as stay in registers, one after the other so that none waits for itself
+//   end        the sums go to memory of the lane's own and through the epilogue row by row, whose code so
+//              exists once
 //
 // Everything read from A has the same address in every lane, so it is a broadcast that costs nothing:
 // the block comes from the workgroup, and the offsets are constants that fold into the instructions.
@@ -27,22 +29,22 @@
 // column. As lane numbers are constants to the driver's compiler, it sees one vector being loaded.
 //   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll]
 //   W  packed once by matmul_direct_panels.comp: [panels][steps][unroll][lanes]
-// Both are padded with zeros, so edges only matter to the epilogue.
+// K is padded with zeros, so edges only matter to the epilogue.
 //
-// The trip count of the loop is a constant, because such drivers run the body of any other loop once
-// more under an empty mask, with the uniform loads unmasked; the plan keeps a step's room behind A.
+// The loops ask at their end whether they go on: such drivers run the body of a loop that asks in front
+// once more under an empty mask, unless the number of turns is a constant, and that would read past the end.
 layout(local_size_x_id = 4) in;
 layout(constant_id = 5) const uint block_rows = 8;
 layout(constant_id = 6) const uint group_rows = 8;
-layout(constant_id = 7) const uint steps = 1;
-layout(constant_id = 8) const uint unroll = 8;
-layout(constant_id = 9) const uint lanes = 8;  // of a subgroup, which has exactly this size
+layout(constant_id = 7) const uint unroll = 8;
+layout(constant_id = 8) const uint lanes = 8;  // of a subgroup, which has exactly this size
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fours { vec4 v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Weights { TW v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TC v[]; };
 layout(push_constant) uniform Push {
-  Floats a;
+  Fours a;
   Weights w;
   Floats bias;
   Floats scale;
@@ -51,12 +53,15 @@ layout(push_constant) uniform Push {
   MatmulDirectParams p;
 };
 
-#define EPILOGUE_BIAS(column) bias.v[column]
-#define EPILOGUE_SCALE(column) scale.v[column]
+// Of the lane's column.
+float own_bias = 0.0;
+float own_scale = 1.0;
+#define EPILOGUE_BIAS(column) own_bias
+#define EPILOGUE_SCALE(column) own_scale
 #define EPILOGUE_RESIDUAL(at) residual.v[at]
 #include "lib/epilogue.glsl"
 
-Floats offset_by(Floats base, uint elements) { return Floats(uint64_t(base) + 4ul * elements); }
+Fours rows_at(Fours base, uint elements) { return Fours(uint64_t(base) + 4ul * elements); }
 Weights weights_at(Weights base, uint elements) { return Weights(uint64_t(base) + uint64_t(WEIGHT_BYTES) * elements); }
 
 // The lane's own of the `lanes` weights from `first` on.
@@ -84,31 +89,37 @@ float own_weight(Weights weights, uint first) {
 void main() {
   const uint first_row = gl_WorkGroupID.x * block_rows;
   const uint column = gl_WorkGroupID.y * lanes + gl_SubgroupInvocationID;
-  Floats rows = offset_by(a, first_row * steps * unroll);
-  Weights weights = weights_at(w, gl_WorkGroupID.y * lanes * steps * unroll);
+  Fours rows = rows_at(a, first_row * p.steps * unroll);
+  Weights weights = weights_at(w, gl_WorkGroupID.y * lanes * p.steps * unroll);
 
   float sum[block_rows];
   [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] = 0.0;
-  [[dont_unroll]] for (uint step = 0; step < steps; ++step) {
+  uint step = 0;
+  do {
     float b[unroll];
     [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_weight(weights, u * lanes);
     [[unroll]] for (uint group = 0; group < block_rows; group += group_rows) {
-      [[unroll]] for (uint u = 0; u < unroll; ++u) {
-        [[unroll]] for (uint r = 0; r < group_rows; ++r) {
-          if (group + r < block_rows) sum[group + r] += rows.v[(group + r) * unroll + u] * b[u];
+      [[unroll]] for (uint u = 0; u < unroll; u += 4) {
+        vec4 x[group_rows];
+        [[unroll]] for (uint r = 0; r < group_rows; ++r) x[r] = rows.v[((group + r) * unroll + u) / 4];
+        [[unroll]] for (uint i = 0; i < 4; ++i) {
+          [[unroll]] for (uint r = 0; r < group_rows; ++r) sum[group + r] += x[r][i] * b[u + i];
         }
       }
     }
-    rows = offset_by(rows, block_rows * unroll);
+    rows = rows_at(rows, block_rows * unroll);
     weights = weights_at(weights, unroll * lanes);
-  }
+  } while (++step < p.steps);
 
+  float kept[block_rows];
+  [[unroll]] for (uint r = 0; r < block_rows; ++r) kept[r] = sum[r];
   if (column >= p.columns) return;
-  [[unroll]] for (uint r = 0; r < block_rows; ++r) {
-    const uint row = first_row + r;
-    if (row < p.rows) {
-      const uint at = row * p.columns + column;
-      c.v[at] = store_as(TC, epilogue(sum[r], column, at));
-    }
-  }
+  if (epilogue_has_bias) own_bias = bias.v[column];
+  if (epilogue_has_scale) own_scale = scale.v[column];
+  const uint count = min(block_rows, p.rows - first_row);
+  uint r = 0;
+  do {
+    const uint at = (first_row + r) * p.columns + column;
+    c.v[at] = store_as(TC, epilogue(kept[r], column, at));
+  } while (++r < count);
 }

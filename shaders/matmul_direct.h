@@ -8,8 +8,9 @@ VITRINE_SHARED_BEGIN
 struct MatmulDirectParams {
   uint rows;     // of A and C
   uint columns;  // of C: rows of W
+  uint steps;    // of K
 };
-VITRINE_SHARED_SIZE(MatmulDirectParams, 8);
+VITRINE_SHARED_SIZE(MatmulDirectParams, 12);
 
 struct MatmulDirectPackParams {
   uint rows;   // of the matrix that is packed

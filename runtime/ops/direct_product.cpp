@@ -16,19 +16,18 @@ struct Block {
   uint32_t rows, group;
   double cost;  // of a row, where blocks are full: what reading W adds to the multiply-adds
 };
-// More rows share one read of W. Beyond some fifty the accumulators no longer stay close to the core, and
-// little is left to share.
+// More rows share one read of W, and make more code to compile: beyond some thirty nothing is gained.
 constexpr std::array<Block, 10> blocks{{
     {1, 1, 4.0},
     {2, 2, 2.4},
     {4, 4, 1.7},
     {8, 8, 1.35},
+    {11, 11, 1.25},
     {16, 8, 1.15},
-    {24, 12, 1.1},
-    {32, 16, 1.05},
-    {40, 10, 1.01},
-    {50, 10, 1.0},
-    {66, 11, 1.0},
+    {20, 10, 1.05},
+    {22, 11, 1.03},
+    {26, 13, 1.02},
+    {33, 11, 1.0},
 }};
 
 const Block& pick_block(uint64_t rows) {
@@ -94,20 +93,14 @@ void add_direct_product(const LowerContext& context, const DirectProduct& produc
   dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, product.out));
   dispatch.constants = product.epilogue;
   dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, to_u32(product.steps()), product.unroll, panel});
+                            {panel, block.rows, block.group, product.unroll, panel});
   dispatch.subgroup_size = panel;
   dispatch.operands = {Operand::scratch(0), Operand::packed(0), product.extras[0],
                        product.extras[1],   product.extras[2],  Operand::output(0)};
-  dispatch.set_params(
-      shader::MatmulDirectParams{.rows = to_u32(product.rows), .columns = to_u32(product.columns)});
+  dispatch.set_params(shader::MatmulDirectParams{
+      .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane";
-  lowered.overread_bytes = std::max<uint64_t>(lowered.overread_bytes,
-                                              std::max(block.rows, panel) * product.unroll * sizeof(float));
-}
-
-std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads) {
-  return {to_u32(std::min<uint64_t>(ceil_div(count, threads), device.max_workgroup_count[0])), 1, 1};
 }
 
 double prefer_direct_product(const LowerContext& context) {

@@ -34,9 +34,6 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
                         Lowered& lowered);
 
-// The groups of a dispatch that strides over `count` pieces of work with `threads` invocations each.
-std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads);
-
 // Without shared memory a GPU would read each operand from memory far too often.
 double prefer_direct_product(const LowerContext& context);
 

@@ -38,6 +38,10 @@ std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count
   return {to_u32(ceil_div(count, y)), to_u32(y), 1};
 }
 
+std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads) {
+  return {to_u32(std::min<uint64_t>(ceil_div(count, threads), device.max_workgroup_count[0])), 1, 1};
+}
+
 std::string storage_variant(DType in, DType out) {
   if (in == out) return std::string(name_of(in));
   return std::string(name_of(in)) + "_" + std::string(name_of(out));

@@ -24,6 +24,9 @@ uint32_t row_workgroup_size(const Capabilities& device, uint64_t width);
 // linear_group() of shaders/lib/index.glsl; it must leave out the numbers from `count` on.
 std::array<uint32_t, 3> spread_groups(const Capabilities& device, uint64_t count);
 
+// The groups of a dispatch that strides over `count` pieces of work with workgroups of `threads` invocations.
+std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t count, uint32_t threads);
+
 // The names of an operator's storage variants: "f32" and "f16" where in and out agree, else "f32_f16"
 // and so on.
 std::string storage_variant(DType in, DType out);

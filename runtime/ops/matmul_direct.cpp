@@ -37,7 +37,7 @@ Lowered lower_direct(const LowerContext& context) {
   const uint32_t threads = workgroup_size(context.device(), 64);
   Dispatch rows;
   rows.shader = &find_shader("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype));
-  rows.constants = {threads, product.block_rows(), product.unroll};
+  rows.constants = {threads, product.block_rows(), product.unroll, product.depth % product.unroll == 0};
   rows.operands = {Operand::input(matmul_input::x), Operand::scratch(0)};
   rows.set_params(shader::MatmulDirectPackParams{.rows = to_u32(product.rows),
                                                  .depth = to_u32(product.depth),

@@ -29,4 +29,14 @@ void store_quad_f16(OutWords words, uint quad, vec4 value) {
   words.at[quad] = pack64(uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)));
 }
 
+// An f32 copy of a quad: of an f32 one word by word, never taken apart.
+void move_quad_f32(OutWords to, uint to_quad, InWords from, uint from_quad) {
+  to.at[2 * to_quad] = from.at[2 * from_quad];
+  to.at[2 * to_quad + 1] = from.at[2 * from_quad + 1];
+}
+
+void widen_quad_f16(OutWords to, uint to_quad, InWords from, uint from_quad) {
+  store_quad_f32(to, to_quad, load_quad_f16(from, from_quad));
+}
+
 #endif
