@@ -15,26 +15,28 @@
 //   lane       one query: its q, its output and its running maximum and sum, all in registers
 //   step       block keys: their scores, one correction of the output, then their values
 //
-// Keys and values have the same address in every lane and constant offsets, so reading them costs
-// nothing. As the loop's trip count has to be a constant (see matmul_direct.comp), so has the number of
-// keys; the keys that are left over get a step of their own.
+// Keys and values are f32, have the same address in every lane and constant offsets, so reading them costs
+// nothing. The keys that are left over go one by one. The loops ask at their end whether they go on (see
+// matmul_direct.comp), and one that had no turn to do does one under an empty mask: the plan keeps room
+// behind keys and values for what that reads.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint key_width = 8;
 layout(constant_id = 2) const uint value_width = 8;
-layout(constant_id = 3) const uint keys = 8;
-layout(constant_id = 4) const uint block = 8;
-layout(constant_id = 5) const uint q_stride = 8;  // elements between the rows of q, k and v
-layout(constant_id = 6) const uint k_stride = 8;
-layout(constant_id = 7) const uint v_stride = 8;
-layout(constant_id = 8) const bool store_lse = false;
+layout(constant_id = 3) const uint block = 8;
+layout(constant_id = 4) const uint q_stride = 8;  // elements between the rows of q, k and v
+layout(constant_id = 5) const uint k_stride = 8;
+layout(constant_id = 6) const uint v_stride = 8;
+layout(constant_id = 7) const bool store_lse = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Fours { vec4 v; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Rows { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };
 layout(push_constant) uniform Push {
   Elements q;
-  Elements k;
-  Elements v;
+  Rows k;
+  Rows v;
   Result result;
   Floats lse;
   AttentionLanesParams p;
@@ -42,25 +44,30 @@ layout(push_constant) uniform Push {
 
 const float infinity = 1.0 / 0.0;
 
-Elements offset_by(Elements base, uint elements) {
-  return Elements(uint64_t(base) + uint64_t(ELEMENT_BYTES) * elements);
-}
+Rows offset_by(Rows base, uint elements) { return Rows(uint64_t(base) + 4ul * elements); }
 
 float query[key_width];
 float mixed[value_width];
 float highest = -infinity;
 float total = 0.0;
 
+// Elements d to d + 3 of a row; behind the row's end, whatever is there.
+vec4 load_four(Rows row, uint d) { return Fours(offset_by(row, d)).v; }
+
 // Takes in `count` keys from their rows on; count is a constant wherever this is called.
-void attend(Elements key_rows, Elements value_rows, const uint count) {
+void attend(Rows key_rows, Rows value_rows, const uint count) {
   float weight[block];
-  float new_highest = highest;
-  [[unroll]] for (uint j = 0; j < count; ++j) {
-    float score = 0.0;
-    [[unroll]] for (uint d = 0; d < key_width; ++d) score += query[d] * load_float(key_rows.v[j * k_stride + d]);
-    weight[j] = score;
-    new_highest = max(new_highest, score);
+  [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = 0.0;
+  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      const vec4 key = load_four(key_rows, j * k_stride + d);
+      [[unroll]] for (uint i = 0; i < 4; ++i) {
+        if (d + i < key_width) weight[j] += query[d + i] * key[i];
+      }
+    }
   }
+  float new_highest = highest;
+  [[unroll]] for (uint j = 0; j < count; ++j) new_highest = max(new_highest, weight[j]);
   // Where every score so far is -Inf, nothing may be subtracted: -Inf + Inf would be NaN.
   const float shift = new_highest == -infinity ? 0.0 : new_highest;
   const float correction = exp(highest - shift);
@@ -70,10 +77,16 @@ void attend(Elements key_rows, Elements value_rows, const uint count) {
     weight[j] = exp(weight[j] - shift);
     total += weight[j];
   }
-  [[unroll]] for (uint d = 0; d < value_width; ++d) {
-    float sum = mixed[d] * correction;
-    [[unroll]] for (uint j = 0; j < count; ++j) sum += weight[j] * load_float(value_rows.v[j * v_stride + d]);
-    mixed[d] = sum;
+  [[unroll]] for (uint d = 0; d < value_width; d += 4) {
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
+      if (d + i < value_width) mixed[d + i] *= correction;
+    }
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      const vec4 value = load_four(value_rows, j * v_stride + d);
+      [[unroll]] for (uint i = 0; i < 4; ++i) {
+        if (d + i < value_width) mixed[d + i] += weight[j] * value[i];
+      }
+    }
   }
 }
 
@@ -83,18 +96,28 @@ void main() {
   const uint image = gl_WorkGroupID.z;
   const uint row = image * p.queries + min(asking, p.queries - 1);
 
-  Elements mine = offset_by(q, row * q_stride + p.q_offset + head * key_width);
+  Elements mine = Elements(uint64_t(q) + uint64_t(ELEMENT_BYTES) * (row * q_stride + p.q_offset + head * key_width));
   [[unroll]] for (uint d = 0; d < key_width; ++d) query[d] = load_float(mine.v[d]) * p.scale;
   [[unroll]] for (uint d = 0; d < value_width; ++d) mixed[d] = 0.0;
 
-  Elements key_rows = offset_by(k, image * keys * k_stride + p.k_offset + head * key_width);
-  Elements value_rows = offset_by(v, image * keys * v_stride + p.v_offset + head * value_width);
-  const uint whole = keys / block * block;
-  [[dont_unroll]] for (uint first = 0; first < whole; first += block) {
-    attend(offset_by(key_rows, first * k_stride), offset_by(value_rows, first * v_stride), block);
+  Rows key_rows = offset_by(k, image * p.keys * k_stride + p.k_offset + head * key_width);
+  Rows value_rows = offset_by(v, image * p.keys * v_stride + p.v_offset + head * value_width);
+  const uint whole = p.keys / block;
+  if (whole > 0) {
+    uint step = 0;
+    do {
+      attend(key_rows, value_rows, block);
+      key_rows = offset_by(key_rows, block * k_stride);
+      value_rows = offset_by(value_rows, block * v_stride);
+    } while (++step < whole);
   }
-  if (whole < keys) {
-    attend(offset_by(key_rows, whole * k_stride), offset_by(value_rows, whole * v_stride), keys - whole);
+  uint left = p.keys % block;
+  if (left > 0) {
+    do {
+      attend(key_rows, value_rows, 1);
+      key_rows = offset_by(key_rows, k_stride);
+      value_rows = offset_by(value_rows, v_stride);
+    } while (--left > 0);
   }
 
   if (asking >= p.queries) return;

@@ -1,4 +1,4 @@
-// Parameters of attention_lanes.comp.
+// Parameters of attention_lanes.comp and attention_lanes_rows.comp.
 #ifndef VITRINE_ATTENTION_LANES_H
 #define VITRINE_ATTENTION_LANES_H
 #include "lib/shared.h"
@@ -7,13 +7,22 @@ VITRINE_SHARED_BEGIN
 
 struct AttentionLanesParams {
   uint queries;   // tokens that ask, of one image
+  uint keys;      // tokens that are asked
   uint heads;
   uint q_offset;  // where head 0 begins in a row
   uint k_offset;
   uint v_offset;
   float scale;
 };
-VITRINE_SHARED_SIZE(AttentionLanesParams, 24);
+VITRINE_SHARED_SIZE(AttentionLanesParams, 28);
+
+struct AttentionLanesRowsParams {
+  uint rows;
+  uint width;   // elements of a row that are taken
+  uint stride;  // elements between rows
+  uint offset;  // where in a row they begin
+};
+VITRINE_SHARED_SIZE(AttentionLanesRowsParams, 16);
 
 VITRINE_SHARED_END
 #endif

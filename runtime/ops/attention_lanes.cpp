@@ -20,11 +20,42 @@ uint32_t keys_a_step(const AttentionSizes& sizes) {
   return width <= 96 ? 8 : width <= 160 ? 4 : 2;
 }
 
+// Where the rows of q, k or v lie.
+struct Rows {
+  Operand operand;
+  uint32_t stride = 0, offset = 0;
+};
+
+Rows rows_of(const LowerContext& context, uint32_t input, const char* offset) {
+  return {Operand::input(input), to_u32(context.input(input).shape[2]),
+          to_u32(static_cast<uint64_t>(context.attributes().integer(offset)))};
+}
+
+// The kernel reads keys and values as f32: f16 ones are converted into scratch in front of it.
+Rows f32_rows(const LowerContext& context, const Rows& rows, uint64_t count, uint64_t width,
+              Lowered& lowered) {
+  if (context.input(rows.operand.index).dtype == DType::f32) return rows;
+  const uint32_t threads = workgroup_size(context.device(), 64);
+  const Operand dense = Operand::scratch(to_u32(lowered.scratch.size()));
+  lowered.scratch.push_back(count * width * sizeof(float));
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("attention_lanes_rows", "f16");
+  dispatch.constants = {threads, width % 4 == 0 && rows.stride % 4 == 0 && rows.offset % 4 == 0};
+  dispatch.operands = {rows.operand, dense};
+  dispatch.set_params(shader::AttentionLanesRowsParams{
+      .rows = to_u32(count), .width = to_u32(width), .stride = rows.stride, .offset = rows.offset});
+  dispatch.groups = striding_groups(context.device(), count * ceil_div(width, 4), threads);
+  return {dense, to_u32(width), 0};
+}
+
 }  // namespace
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {
   if (auto reason = context.missing("attention_lanes", lanes_variant(context))) return reason;
   const AttentionSizes sizes = attention_sizes(context);
+  if (context.output(0).dtype == DType::f16) {
+    if (auto reason = context.missing("attention_lanes_rows", "f16")) return reason;
+  }
   if (std::max(sizes.key_width, sizes.value_width) > 256) return "its heads are wider than 256";
   for (uint32_t i = attention_input::q; i <= attention_input::v; ++i) {
     if (context.input(i).shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
@@ -41,42 +72,41 @@ double prefer_attention_lanes(const LowerContext& context) {
 
 Lowered lower_attention_lanes(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
-  const auto row_length = [&](uint32_t input) { return to_u32(context.input(input).shape[2]); };
-  const auto offset = [&](const char* name) {
-    return to_u32(static_cast<uint64_t>(context.attributes().integer(name)));
-  };
-  const bool store_lse = context.attributes().flag("store_lse");
   // A workgroup of one subgroup: with more lanes, fewer token counts would fill the last one.
   const uint32_t lanes = workgroup_size(context.device(), std::max(context.device().subgroup_size, 1u));
 
   Lowered lowered;
+  const Rows q = rows_of(context, attention_input::q, "q_offset");
+  const Rows k = f32_rows(context, rows_of(context, attention_input::k, "k_offset"), sizes.batch * sizes.keys,
+                          sizes.heads * sizes.key_width, lowered);
+  const Rows v = f32_rows(context, rows_of(context, attention_input::v, "v_offset"), sizes.batch * sizes.keys,
+                          sizes.heads * sizes.value_width, lowered);
+
+  const bool store_lse = context.attributes().flag("store_lse");
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
   dispatch.constants = {lanes,
                         to_u32(sizes.key_width),
                         to_u32(sizes.value_width),
-                        to_u32(sizes.keys),
                         keys_a_step(sizes),
-                        row_length(attention_input::q),
-                        row_length(attention_input::k),
-                        row_length(attention_input::v),
+                        q.stride,
+                        k.stride,
+                        v.stride,
                         store_lse};
-  dispatch.operands = {Operand::input(attention_input::q), Operand::input(attention_input::k),
-                       Operand::input(attention_input::v), Operand::output(0),
+  dispatch.operands = {q.operand, k.operand, v.operand, Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(
       shader::AttentionLanesParams{.queries = to_u32(sizes.queries),
+                                   .keys = to_u32(sizes.keys),
                                    .heads = to_u32(sizes.heads),
-                                   .q_offset = offset("q_offset"),
-                                   .k_offset = offset("k_offset"),
-                                   .v_offset = offset("v_offset"),
+                                   .q_offset = q.offset,
+                                   .k_offset = k.offset,
+                                   .v_offset = v.offset,
                                    .scale = static_cast<float>(context.attributes().number("scale"))});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
   dispatch.note = std::to_string(keys_a_step(sizes)) + " keys a step";
-  // One step of keys past the last one.
-  lowered.overread_bytes = keys_a_step(sizes) *
-                           std::max(row_length(attention_input::k), row_length(attention_input::v)) *
-                           size_of(context.input(attention_input::k).dtype);
+  // A step of keys past the last one, and the last row's four elements where its width is no multiple.
+  lowered.overread_bytes = (keys_a_step(sizes) * std::max(k.stride, v.stride) + 4) * sizeof(float);
   return lowered;
 }
 
