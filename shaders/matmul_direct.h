@@ -12,13 +12,21 @@ struct MatmulDirectParams {
 };
 VITRINE_SHARED_SIZE(MatmulDirectParams, 12);
 
-struct MatmulDirectPackParams {
-  uint rows;   // of the matrix that is packed
+struct MatmulDirectPanelsParams {
+  uint columns;      // of C: rows of W
+  uint depth;        // K
+  uint steps;        // of K, the last one padded with zeros
+  uint group_steps;  // that a workgroup takes
+};
+VITRINE_SHARED_SIZE(MatmulDirectPanelsParams, 16);
+
+struct MatmulDirectRowsParams {
+  uint rows;   // of A
   uint depth;  // its columns: K
   uint steps;  // of K, the last one padded with zeros
   uint count;  // elements of the packed copy
 };
-VITRINE_SHARED_SIZE(MatmulDirectPackParams, 16);
+VITRINE_SHARED_SIZE(MatmulDirectRowsParams, 16);
 
 VITRINE_SHARED_END
 #endif

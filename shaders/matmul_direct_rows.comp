@@ -22,7 +22,7 @@ layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Ele
 layout(push_constant) uniform Push {
   Elements rows;
   OutWords blocks;
-  MatmulDirectPackParams p;
+  MatmulDirectRowsParams p;
 };
 
 float element_of(Elements row, uint k) { return k < p.depth ? load_float(row.v[k]) : 0.0; }

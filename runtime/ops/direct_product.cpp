@@ -43,20 +43,20 @@ uint32_t panel_columns(const Capabilities& device) { return device.subgroup_size
 
 Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
   const uint32_t panel = panel_columns(context.device());
-  const uint64_t count = round_up(product.columns, panel) * product.steps() * product.unroll;
-  const uint32_t threads = workgroup_size(context.device(), 64);
+  constexpr uint32_t group_steps = 8;
   Pack pack;
   pack.input = product.weight_input;
   pack.layout = "panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
-  pack.bytes = count * size_of(product.weight);
+  pack.bytes = round_up(product.columns, panel) * product.steps() * product.unroll * size_of(product.weight);
   pack.dispatch.shader = &find_shader("matmul_direct_panels", name_of(product.weight));
-  pack.dispatch.constants = {threads, panel, product.unroll};
+  pack.dispatch.constants = {panel, panel, product.unroll, product.depth % product.unroll == 0};
   pack.dispatch.operands = {Operand::input(product.weight_input), Operand::packed(0)};
-  pack.dispatch.set_params(shader::MatmulDirectPackParams{.rows = to_u32(product.columns),
-                                                          .depth = to_u32(product.depth),
-                                                          .steps = to_u32(product.steps()),
-                                                          .count = to_u32(count)});
-  pack.dispatch.groups = striding_groups(context.device(), count, threads);
+  pack.dispatch.set_params(shader::MatmulDirectPanelsParams{.columns = to_u32(product.columns),
+                                                            .depth = to_u32(product.depth),
+                                                            .steps = to_u32(product.steps()),
+                                                            .group_steps = group_steps});
+  pack.dispatch.groups = {to_u32(ceil_div(product.steps(), group_steps)),
+                          to_u32(ceil_div(product.columns, panel)), 1};
   return pack;
 }
 

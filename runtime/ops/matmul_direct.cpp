@@ -39,7 +39,7 @@ Lowered lower_direct(const LowerContext& context) {
   rows.shader = &find_shader("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype));
   rows.constants = {threads, product.block_rows(), product.unroll, product.depth % product.unroll == 0};
   rows.operands = {Operand::input(matmul_input::x), Operand::scratch(0)};
-  rows.set_params(shader::MatmulDirectPackParams{.rows = to_u32(product.rows),
+  rows.set_params(shader::MatmulDirectRowsParams{.rows = to_u32(product.rows),
                                                  .depth = to_u32(product.depth),
                                                  .steps = to_u32(product.steps()),
                                                  .count = to_u32(product.packed_elements())});
