@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
@@ -18,10 +19,12 @@ constexpr uint64_t least_bytes = 256;
 
 Executable::Executable(WeightStore& weights, Plan plan)
     : weights_(weights), device_(weights.pipelines().device()), plan_(std::move(plan)), commands_(device_) {
-  // The steps', and with them those that pack constants, so that these are compiled on all threads, too.
+  // Pipelines are compiled while the constants are brought in.
   const std::vector<const Dispatch*> dispatches = plan_.dispatches();
-  const auto pipelines = weights_.pipelines().get(dispatches);
+  const auto steps = std::span(dispatches).first(plan_.steps.size());
+  auto compiled = std::async(std::launch::async, [&] { return weights_.pipelines().get(steps); });
   weights_.load(plan_);
+  const auto pipelines = compiled.get();
 
   for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {
     slabs_.push_back(std::make_unique<Buffer>(device_, BufferKind::device,
@@ -29,8 +32,7 @@ Executable::Executable(WeightStore& weights, Plan plan)
                                               "activations " + std::to_string(i)));
   }
   nothing_ = std::make_unique<Buffer>(device_, BufferKind::device, least_bytes, "nothing");
-  descriptors_ =
-      std::make_unique<DescriptorSets>(device_, std::span(dispatches).first(plan_.steps.size()), io_sets);
+  descriptors_ = std::make_unique<DescriptorSets>(device_, steps, io_sets);
 
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;

@@ -14,9 +14,12 @@ PipelineStore::~PipelineStore() = default;
 
 std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches) {
   std::map<Key, const Dispatch*> missing;
-  for (const Dispatch* dispatch : dispatches) {
-    Key key{dispatch->shader, dispatch->constants, dispatch->subgroup_size};
-    if (!pipelines_.contains(key)) missing.try_emplace(std::move(key), dispatch);
+  {
+    const std::lock_guard lock(lock_);
+    for (const Dispatch* dispatch : dispatches) {
+      Key key{dispatch->shader, dispatch->constants, dispatch->subgroup_size};
+      if (!pipelines_.contains(key)) missing.try_emplace(std::move(key), dispatch);
+    }
   }
 
   std::vector<std::pair<const Key*, const Dispatch*>> work;
@@ -47,6 +50,8 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   pool.clear();  // joins
   if (failure) std::rethrow_exception(failure);
 
+  // Where another thread was faster with one, that one stays.
+  const std::lock_guard lock(lock_);
   for (size_t i = 0; i < work.size(); ++i) pipelines_.emplace(*work[i].first, std::move(made[i]));
   if (!work.empty()) cache_.save();
 

@@ -22,7 +22,8 @@ class PipelineStore {
   ~PipelineStore();
 
   Device& device() { return device_; }
-  // The pipelines of these dispatches, in order. Missing ones are compiled on several threads.
+  // The pipelines of these dispatches, in order. Missing ones are compiled on several threads. Any thread may
+  // ask.
   std::vector<std::shared_ptr<const Pipeline>> get(std::span<const Dispatch* const> dispatches);
 
  private:
@@ -36,6 +37,7 @@ class PipelineStore {
 
   Device& device_;
   bool capture_statistics_;
+  std::mutex lock_;  // of what follows
   PipelineCache cache_;
   std::map<Key, std::shared_ptr<const Pipeline>> pipelines_;
 };

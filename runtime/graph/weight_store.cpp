@@ -1,17 +1,13 @@
 #include "runtime/graph/weight_store.h"
 
-#include <volk.h>
-
 #include <algorithm>
-#include <cstring>
 
-#include "runtime/ops/convert.h"
+#include "runtime/graph/constant_uploader.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
 namespace {
 
-constexpr uint64_t staging_bytes = 32ull << 20;
 constexpr uint64_t slab_limit = 256ull << 20;
 
 }  // namespace
@@ -49,16 +45,21 @@ void WeightStore::load(const Plan& plan) {
     slabs_.push_back(std::make_unique<Buffer>(pipelines_.device(), BufferKind::device,
                                               bytes + plan.tail_bytes, "constants"));
   }
+  if (missing.empty()) return;
+  ConstantUploader uploader(pipelines_);
+  std::map<Key, BufferSlice> arriving;
   for (const Missing& one : missing) {
+    const Value& value = plan.graph->value(one.constant->value);
     const BufferSlice target{slabs_[one.slab].get(), one.offset, one.constant->bytes};
-    load_one(plan.graph->value(one.constant->value), *one.constant, target);
-    loaded_.emplace(key_of(*plan.graph, *one.constant), target);
+    uploader.add(parts_of(value), value.dtype, one.constant->pack ? &*one.constant->pack : nullptr, target);
+    arriving.emplace(key_of(*plan.graph, *one.constant), target);
   }
-  release_temporaries();
+  uploader.finish();
+  loaded_.merge(arriving);
 }
 
-void WeightStore::load_one(const Value& value, const PlannedConstant& constant, const BufferSlice& target) {
-  const ConstantParts parts = source_.find(value.name, value.shape, value.dtype);
+ConstantParts WeightStore::parts_of(const Value& value) {
+  ConstantParts parts = source_.find(value.name, value.shape, value.dtype);
   uint64_t elements = 0;
   for (const ConstantPart& part : parts) elements += part.bytes.size() / size_of(part.dtype);
   if (elements != value.shape.elements()) {
@@ -66,77 +67,7 @@ void WeightStore::load_one(const Value& value, const PlannedConstant& constant, 
                                          " values, expected " + std::to_string(value.shape.elements()) +
                                          " for " + value.shape.to_string());
   }
-
-  BufferSlice plain = target;
-  if (constant.pack)
-    plain = {&temporary(converted_, value.bytes(), "constant to be packed"), 0, value.bytes()};
-  uint64_t offset = 0;
-  for (const ConstantPart& part : parts) {
-    const uint64_t count = part.bytes.size() / size_of(part.dtype);
-    const BufferSlice place{plain.buffer, plain.offset + offset, count * size_of(value.dtype)};
-    if (part.dtype == value.dtype) {
-      upload(part, place);
-    } else {
-      // A part may begin where no descriptor can (its offset is not aligned): convert at the start of a
-      // buffer of its own, then copy.
-      const uint64_t padded = round_up(part.bytes.size(), 4), half = round_up(padded, 256);
-      Buffer& raw = temporary(raw_, half + round_up(place.bytes, 4), "constant as stored");
-      upload(part, {&raw, 0, part.bytes.size()});
-      const Lowered lowered =
-          lower_conversion(part.dtype, value.dtype, count, pipelines_.device().capabilities());
-      const BufferSlice converted{&raw, half, place.bytes};
-      for (const Dispatch& step : lowered.dispatches) dispatch(step, {&raw, 0, part.bytes.size()}, converted);
-      run_once(pipelines_.device(), [&](VkCommandBuffer commands) {
-        const VkBufferCopy region{converted.offset, place.offset, place.bytes};
-        pipelines_.device().vk().vkCmdCopyBuffer(commands, raw.handle(), place.buffer->handle(), 1, &region);
-      });
-    }
-    offset += place.bytes;
-  }
-  if (constant.pack) dispatch(*constant.pack, plain, target);
-}
-
-void WeightStore::upload(const ConstantPart& part, const BufferSlice& target) {
-  Device& device = pipelines_.device();
-  if (!staging_) {
-    staging_ = std::make_unique<Buffer>(device, BufferKind::upload, staging_bytes, "constant staging");
-  }
-  for (uint64_t done = 0; done < part.bytes.size(); done += staging_bytes) {
-    const uint64_t piece = std::min<uint64_t>(staging_bytes, part.bytes.size() - done);
-    std::memcpy(staging_->mapped().data(), part.bytes.data() + done, piece);
-    staging_->flush();
-    run_once(device, [&](VkCommandBuffer commands) {
-      const VkBufferCopy region{0, target.offset + done, piece};
-      device.vk().vkCmdCopyBuffer(commands, staging_->handle(), target.buffer->handle(), 1, &region);
-    });
-  }
-}
-
-void WeightStore::dispatch(const Dispatch& dispatch, const BufferSlice& source, const BufferSlice& target) {
-  Device& device = pipelines_.device();
-  std::vector<BufferSlice> slices;
-  for (const Operand& operand : dispatch.operands) {
-    const bool is_target = operand.kind == Operand::Kind::packed || operand.kind == Operand::Kind::output;
-    slices.push_back(is_target ? target : source);
-  }
-  const Dispatch* const one = &dispatch;
-  DescriptorSets sets(device, {&one, 1}, 1);
-  const BoundDispatch bound(dispatch, pipelines_.get({&one, 1}).front(), sets, slices);
-  run_once(device, [&](VkCommandBuffer commands) { bound.record(device, commands); });
-}
-
-Buffer& WeightStore::temporary(std::unique_ptr<Buffer>& held, uint64_t bytes, const char* name) {
-  if (!held || held->bytes() < bytes) {
-    held.reset();
-    held = std::make_unique<Buffer>(pipelines_.device(), BufferKind::device, bytes, name);
-  }
-  return *held;
-}
-
-void WeightStore::release_temporaries() {
-  staging_.reset();
-  raw_.reset();
-  converted_.reset();
+  return parts;
 }
 
 BufferSlice WeightStore::find(const Graph& graph, const PlannedConstant& constant) const {

@@ -34,17 +34,12 @@ class WeightStore {
     auto operator<=>(const Key&) const = default;
   };
   static Key key_of(const Graph& graph, const PlannedConstant& constant);
-  void load_one(const Value& value, const PlannedConstant& constant, const BufferSlice& target);
-  void upload(const ConstantPart& part, const BufferSlice& target);
-  void dispatch(const Dispatch& dispatch, const BufferSlice& source, const BufferSlice& target);
-  Buffer& temporary(std::unique_ptr<Buffer>& held, uint64_t bytes, const char* name);
-  void release_temporaries();
+  ConstantParts parts_of(const Value& value);
 
   PipelineStore& pipelines_;
   ConstantSource& source_;
   std::vector<std::unique_ptr<Buffer>> slabs_;
   std::map<Key, BufferSlice> loaded_;
-  std::unique_ptr<Buffer> staging_, raw_, converted_;  // only while loading
 };
 
 }  // namespace vitrine
