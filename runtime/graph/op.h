@@ -96,8 +96,9 @@ struct Lowered {
 // What a kernel knows when it is asked to run a node. Everything here is pure data.
 class LowerContext {
  public:
-  LowerContext(const Graph& graph, const Node& node, const Capabilities& device)
-      : graph_(graph), node_(node), device_(device) {}
+  LowerContext(const Graph& graph, const Node& node, const Capabilities& device,
+               std::string_view configuration = {})
+      : graph_(graph), node_(node), device_(device), configuration_(configuration) {}
   const Capabilities& device() const { return device_; }
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes; }
@@ -105,6 +106,11 @@ class LowerContext {
   const Value& input(size_t i) const { return graph_.value(node_.inputs.at(i)); }
   const Value& output(size_t i) const { return graph_.value(node_.outputs.at(i)); }
   bool input_is_constant(size_t i) const { return has_input(i) && input(i).role == Role::constant; }
+  // Which of its configurations a kernel is lowered in; empty: its first.
+  std::string_view configuration() const { return configuration_; }
+  LowerContext with_configuration(std::string_view name) const {
+    return LowerContext(graph_, node_, device_, name);
+  }
 
   // Nothing when the shader variant exists in this build and the device has what it needs; else why
   // not.
@@ -114,6 +120,7 @@ class LowerContext {
   const Graph& graph_;
   const Node& node_;
   const Capabilities& device_;
+  std::string_view configuration_;
 };
 
 // One way of running an operator.
@@ -124,6 +131,10 @@ struct KernelDef {
   // How well it suits; the highest wins, the earlier of equals.
   double (*preference)(const LowerContext&);
   Lowered (*lower)(const LowerContext&);
+  // For kernels that have tiles or blocks to choose from: the names of all that can run this node on this
+  // device, the one that should be the fastest first. `lower` takes the one that the context's
+  // configuration() names, else the first. A name holds no space, comma or equals sign.
+  std::vector<std::string> (*configurations)(const LowerContext&) = nullptr;
 };
 
 // ---- cost --------------------------------------------------------------------------------------

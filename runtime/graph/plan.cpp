@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/graph/barrier_planner.h"
+#include "runtime/graph/kernel_choice.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/reflection.h"
 
@@ -51,40 +52,19 @@ class Planner {
   }
 
  private:
-  const KernelDef& choose(const LowerContext& context) {
-    const OpDef& op = *context.node().op;
-    const auto forced = plan_.options.variants.find(op.name);
-    const KernelDef* best = nullptr;
-    double best_preference = 0;
-    std::string others;
-    for (const KernelDef& kernel : op.kernels) {
-      if (forced != plan_.options.variants.end() && forced->second != kernel.name) continue;
-      const std::optional<std::string> refusal = kernel.refuses(context);
-      if (refusal) {
-        others += (others.empty() ? "" : "; ") + std::string(kernel.name) + ": " + *refusal;
-        continue;
-      }
-      const double preference = kernel.preference(context);
-      if (!best || preference > best_preference) {
-        best = &kernel;
-        best_preference = preference;
-      }
-    }
-    if (!best) {
-      if (others.empty()) others = "there is no kernel of that name";
-      const std::string wish = forced == plan_.options.variants.end() ? "" : " by '" + forced->second + "'";
-      throw Error(ErrorCode::failed, std::string(op.name) + " '" + context.node().name +
-                                         "' can't be run on this device" + wish + ": " + others);
-    }
-    plan_.choices.push_back(std::string(best->name) + (others.empty() ? "" : " (not " + others + ")"));
-    return *best;
+  Candidate choose(const LowerContext& context) {
+    const auto wish = plan_.options.variants.find(context.node().op->name);
+    KernelChoice choice = choose_kernel(
+        graph_, context, wish == plan_.options.variants.end() ? "" : wish->second, plan_.options.known.get());
+    plan_.choices.push_back(std::move(choice.text));
+    return std::move(choice.candidate);
   }
 
   void lower(uint32_t node_index) {
     const Node& node = graph_.nodes()[node_index];
     const LowerContext context(graph_, node, plan_.device);
-    const KernelDef& kernel = choose(context);
-    Lowered lowered = kernel.lower(context);
+    const Candidate candidate = choose(context);
+    Lowered lowered = lower_as(context, candidate);
     plan_.tail_bytes = std::max(plan_.tail_bytes, lowered.overread_bytes);
 
     std::vector<uint32_t> pack_constants;
@@ -103,7 +83,8 @@ class Planner {
     for (Dispatch& dispatch : lowered.dispatches) {
       Step step;
       step.node = node_index;
-      step.kernel = kernel.name;
+      step.kernel = candidate.kernel->name;
+      step.configuration = candidate.configuration;
       step.access = access_of(*dispatch.shader);
       step.seconds = estimate_seconds(cost, lowered.dispatches.size());
       if (step.access.size() != dispatch.operands.size()) {
@@ -368,18 +349,17 @@ std::map<std::string, std::string, std::less<>> parse_variants(std::string_view 
     const size_t equals = item.find('=');
     const OpDef* op = find_op(item.substr(0, equals));
     const std::string_view kernel = equals == item.npos ? "" : item.substr(equals + 1);
-    const bool known = op && std::any_of(op->kernels.begin(), op->kernels.end(),
-                                         [&](const KernelDef& k) { return k.name == kernel; });
-    if (!known) {
+    if (!op || !candidate_named(*op, kernel).kernel || kernel.ends_with(':')) {
       std::string names;
       if (op) {
         for (const KernelDef& k : op->kernels) names += (names.empty() ? "" : ", ") + std::string(k.name);
       } else {
         for (const OpDef* each : all_ops()) names += (names.empty() ? "" : ", ") + std::string(each->name);
       }
-      throw Error(ErrorCode::usage,
-                  "variant '" + std::string(item) + "' is not of the form OPERATOR=KERNEL with " +
-                      (op ? "a kernel of that operator (" : "a known operator (") + names + ")");
+      throw Error(ErrorCode::usage, "variant '" + std::string(item) +
+                                        "' is not of the form OPERATOR=KERNEL[:CONFIGURATION] with " +
+                                        (op ? "a kernel of that operator (" : "a known operator (") + names +
+                                        ")");
     }
     variants[std::string(op->name)] = std::string(kernel);
   }

@@ -17,6 +17,8 @@
 
 namespace vitrine {
 
+struct KernelChoices;  // kernel_choice.h
+
 // A piece of one of the memories that an Executable owns.
 struct MemoryRange {
   enum class Space : uint8_t { nothing, arena, constant, input, output };
@@ -29,7 +31,8 @@ struct MemoryRange {
 // One dispatch in its place.
 struct Step {
   uint32_t node = 0;
-  std::string kernel;  // the operator's kernel that it belongs to
+  std::string kernel;         // the operator's kernel that it belongs to
+  std::string configuration;  // and which of its configurations; empty where it has only one
   Dispatch dispatch;
   std::vector<MemoryRange> ranges;  // one an operand
   std::string access;               // one letter an operand: 'r', 'w', 'x' (both)
@@ -50,8 +53,10 @@ struct PlannedConstant {
 };
 
 struct PlanOptions {
-  std::map<std::string, std::string, std::less<>> variants;  // operator -> the kernel it must use
-  double slice_seconds = 0.1;                                // no submission is meant to run longer
+  // operator -> the kernel it must use, or kernel:configuration
+  std::map<std::string, std::string, std::less<>> variants;
+  std::shared_ptr<const KernelChoices> known;  // what was found out on this device; none: nothing was
+  double slice_seconds = 0.1;                  // no submission is meant to run longer
   bool reuse_memory = true;
   uint64_t guard_bytes = 0;  // unused bytes around every tensor of the arena, for tests
 };
@@ -65,7 +70,7 @@ struct Plan {
   uint32_t slice_count = 0;
   std::vector<PlannedConstant> constants;
   std::vector<ValueId> inputs, outputs;
-  std::vector<std::string> choices;  // one a node: the kernel, and why the others were not taken
+  std::vector<std::string> choices;  // one a node: its kernel, who chose it, and why not the others
 
   // The arena: intermediate values and scratch.
   std::vector<uint64_t> slab_bytes;
@@ -95,8 +100,8 @@ Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
 // Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
 uint32_t assign_slices(std::vector<Step>& steps, double budget);
 
-// "op=kernel[,op=kernel]" as in --variant and VITRINE_VARIANT; throws Error(usage) for names that no
-// operator has.
+// "op=kernel[,op=kernel:configuration]" as in --variant and VITRINE_VARIANT; throws Error(usage) for
+// operators and kernels that there are not. Which configurations there are depends on node and device.
 std::map<std::string, std::string, std::less<>> parse_variants(std::string_view text);
 
 }  // namespace vitrine

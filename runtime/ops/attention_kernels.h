@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention.h"
@@ -34,6 +35,7 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
 // How a workgroup works: over block_q queries and block_k keys at a time.
 struct AttentionTile {
   uint32_t threads, block_q, block_k;
+  std::string name() const;
 };
 std::span<const AttentionTile> attention_tiles();
 uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes);
@@ -43,11 +45,13 @@ Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTil
 std::optional<std::string> refuse_attention_tiled(const LowerContext& context);
 double prefer_attention_tiled(const LowerContext& context);
 Lowered lower_attention_tiled(const LowerContext& context);
+std::vector<std::string> attention_tiled_configurations(const LowerContext& context);
 
 // ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context);
 double prefer_attention_lanes(const LowerContext& context);
 Lowered lower_attention_lanes(const LowerContext& context);
+std::vector<std::string> attention_lanes_configurations(const LowerContext& context);
 
 }  // namespace vitrine

@@ -13,11 +13,19 @@ std::string lanes_variant(const LowerContext& context) {
   return std::string(name_of(context.output(0).dtype));
 }
 
+struct Step {
+  uint32_t keys;
+  std::string name() const { return std::to_string(keys) + "keys"; }
+};
+
 // Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a
 // step stays within what compiles in reasonable time.
-uint32_t keys_a_step(const AttentionSizes& sizes) {
+std::vector<Step> steps_for(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
   const uint64_t width = std::max(sizes.key_width, sizes.value_width);
-  return width <= 96 ? 8 : width <= 160 ? 4 : 2;
+  if (width <= 96) return {{8}, {4}, {2}};
+  if (width <= 160) return {{4}, {2}};
+  return {{2}};
 }
 
 // Where the rows of q, k or v lie.
@@ -72,6 +80,7 @@ double prefer_attention_lanes(const LowerContext& context) {
 
 Lowered lower_attention_lanes(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
+  const uint32_t keys_a_step = configured(context, steps_for(context)).keys;
   // A workgroup of one subgroup: with more lanes, fewer token counts would fill the last one.
   const uint32_t lanes = workgroup_size(context.device(), std::max(context.device().subgroup_size, 1u));
 
@@ -85,14 +94,9 @@ Lowered lower_attention_lanes(const LowerContext& context) {
   const bool store_lse = context.attributes().flag("store_lse");
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
-  dispatch.constants = {lanes,
-                        to_u32(sizes.key_width),
-                        to_u32(sizes.value_width),
-                        keys_a_step(sizes),
-                        q.stride,
-                        k.stride,
-                        v.stride,
-                        store_lse};
+  dispatch.constants = {
+      lanes,    to_u32(sizes.key_width), to_u32(sizes.value_width), keys_a_step, q.stride, k.stride, v.stride,
+      store_lse};
   dispatch.operands = {q.operand, k.operand, v.operand, Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(
@@ -104,10 +108,14 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                                    .v_offset = v.offset,
                                    .scale = static_cast<float>(context.attributes().number("scale"))});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
-  dispatch.note = std::to_string(keys_a_step(sizes)) + " keys a step";
+  dispatch.note = std::to_string(keys_a_step) + " keys a step";
   // A step of keys past the last one, and the last row's four elements where its width is no multiple.
-  lowered.overread_bytes = (keys_a_step(sizes) * std::max(k.stride, v.stride) + 4) * sizeof(float);
+  lowered.overread_bytes = (keys_a_step * std::max(k.stride, v.stride) + 4) * sizeof(float);
   return lowered;
+}
+
+std::vector<std::string> attention_lanes_configurations(const LowerContext& context) {
+  return names_of(steps_for(context));
 }
 
 }  // namespace vitrine

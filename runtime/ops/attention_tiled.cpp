@@ -11,8 +11,9 @@ namespace {
 
 constexpr uint64_t widest = 256;
 
-// The first that fits is taken. More queries mean fewer reads of all keys and values, more keys fewer
-// barriers; the last ones are for wide heads in 16 KiB, the least that Vulkan promises.
+// The first that fits is taken, unless it were mostly padding. More queries mean fewer reads of all keys and
+// values, more keys fewer barriers; the last ones are for wide heads in 16 KiB, the least that Vulkan
+// promises.
 constexpr std::array<AttentionTile, 8> tiles{{
     {.threads = 128, .block_q = 32, .block_k = 32},
     {.threads = 128, .block_q = 32, .block_k = 16},
@@ -52,15 +53,24 @@ bool aligned(const shader::AttentionParams& p) {
          0;
 }
 
-const AttentionTile* pick(const AttentionSizes& sizes, const Capabilities& device) {
+// Those that fit, the best first.
+std::vector<AttentionTile> tiles_for(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
+  std::vector<AttentionTile> fitting;
   for (const AttentionTile& tile : tiles) {
-    const bool mostly_padding = tile.block_q > 8 && tile.block_q >= 2 * std::bit_ceil(sizes.queries);
-    if (fits(tile, sizes, device) && !mostly_padding) return &tile;
+    if (fits(tile, sizes, context.device())) fitting.push_back(tile);
   }
-  return nullptr;
+  std::ranges::stable_partition(fitting, [&](const AttentionTile& tile) {
+    return tile.block_q <= 8 || tile.block_q < 2 * std::bit_ceil(sizes.queries);
+  });
+  return fitting;
 }
 
 }  // namespace
+
+std::string AttentionTile::name() const {
+  return std::to_string(block_q) + "x" + std::to_string(block_k) + "/" + std::to_string(threads);
+}
 
 std::span<const AttentionTile> attention_tiles() { return tiles; }
 
@@ -110,14 +120,18 @@ std::optional<std::string> refuse_attention_tiled(const LowerContext& context) {
     return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
            std::to_string(widest) + " is possible";
   }
-  if (pick(sizes, context.device()) == nullptr) return "no tile fits the device's workgroups";
+  if (tiles_for(context).empty()) return "no tile fits the device's workgroups";
   return std::nullopt;
 }
 
 double prefer_attention_tiled(const LowerContext&) { return 1; }
 
 Lowered lower_attention_tiled(const LowerContext& context) {
-  return lower_attention_tiled_as(context, *pick(attention_sizes(context), context.device()));
+  return lower_attention_tiled_as(context, configured(context, tiles_for(context)));
+}
+
+std::vector<std::string> attention_tiled_configurations(const LowerContext& context) {
+  return names_of(tiles_for(context));
 }
 
 }  // namespace vitrine

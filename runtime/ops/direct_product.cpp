@@ -15,6 +15,7 @@ constexpr uint32_t most_lanes = 16;
 struct Block {
   uint32_t rows, group;
   double cost;  // of a row, where blocks are full: what reading W adds to the multiply-adds
+  std::string name() const { return std::to_string(rows) + "x" + std::to_string(group); }
 };
 // More rows share one read of W, and make more code to compile: beyond some thirty nothing is gained.
 constexpr std::array<Block, 10> blocks{{
@@ -30,12 +31,19 @@ constexpr std::array<Block, 10> blocks{{
     {33, 11, 1.0},
 }};
 
-const Block& pick_block(uint64_t rows) {
-  const auto time = [&](const Block& block) {
+// The best first.
+std::vector<Block> blocks_for(uint64_t rows) {
+  std::vector<Block> order(blocks.begin(), blocks.end());
+  std::ranges::stable_sort(order, {}, [&](const Block& block) {
     return static_cast<double>(ceil_div(rows, block.rows) * block.rows) * block.cost;
-  };
-  return *std::min_element(blocks.begin(), blocks.end(),
-                           [&](const Block& a, const Block& b) { return time(a) < time(b); });
+  });
+  return order;
+}
+
+Block block_of(const DirectProduct& product) {
+  const std::vector<Block> order = blocks_for(product.rows);
+  const auto named = std::ranges::find(order, product.configuration, &Block::name);
+  return named == order.end() ? order.front() : *named;
 }
 
 // Columns of W that are packed together: as many as a subgroup has lanes.
@@ -62,7 +70,11 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
 
 }  // namespace
 
-uint32_t DirectProduct::block_rows() const { return pick_block(rows).rows; }
+uint32_t DirectProduct::block_rows() const { return block_of(*this).rows; }
+
+std::vector<std::string> direct_product_configurations(const DirectProduct& product) {
+  return names_of(blocks_for(product.rows));
+}
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
   if (!context.input_is_constant(product.weight_input))
@@ -83,7 +95,7 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
 
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
                         Lowered& lowered) {
-  const Block& block = pick_block(product.rows);
+  const Block block = block_of(product);
   lowered.scratch.push_back(product.packed_elements() * sizeof(float));
   lowered.dispatches.push_back(std::move(pack_rows));
   lowered.packs.push_back(pack_panels(context, product));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/op.h"
@@ -19,6 +20,7 @@ struct DirectProduct {
   DType weight = DType::f32, out = DType::f32;
   std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
   std::array<Operand, 3> extras{};  // bias, scale and residual
+  std::string_view configuration;   // the block of rows, by its name; empty: the best one
 
   // How the rows of A are packed: [blocks of rows][steps of depth][block_rows][unroll], f32, zeros around.
   uint32_t block_rows() const;
@@ -26,6 +28,9 @@ struct DirectProduct {
   uint64_t steps() const { return ceil_div(depth, unroll); }
   uint64_t packed_elements() const { return round_up(rows, block_rows()) * steps() * unroll; }
 };
+
+// The names of the blocks of rows, the one that should be fastest first: KernelDef::configurations.
+std::vector<std::string> direct_product_configurations(const DirectProduct& product);
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product);
 

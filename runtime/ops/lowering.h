@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/graph/op.h"
+#include "runtime/util/error.h"
 
 namespace vitrine {
 
@@ -42,6 +44,24 @@ std::optional<std::string> refuse_row_lanes(const LowerContext& context, std::st
                                             std::string_view variant, const Shape& shape);
 uint32_t lanes_workgroup_size(const Capabilities& device);
 double prefer_on_cpu(const LowerContext& context);
+
+// What a kernel with several tiles needs for KernelDef::configurations and for its `lower`; `shapes` are
+// those that fit, the best first, and each has a name().
+template <typename Shape>
+std::vector<std::string> names_of(const std::vector<Shape>& shapes) {
+  std::vector<std::string> names;
+  for (const Shape& shape : shapes) names.push_back(shape.name());
+  return names;
+}
+template <typename Shape>
+const Shape& configured(const LowerContext& context, const std::vector<Shape>& shapes) {
+  if (context.configuration().empty()) return shapes.at(0);
+  for (const Shape& shape : shapes) {
+    if (shape.name() == context.configuration()) return shape;
+  }
+  throw Error(ErrorCode::usage, std::string(context.node().op->name) + " '" + context.node().name +
+                                    "' has no configuration '" + std::string(context.configuration()) + "'");
+}
 
 // True for the dtypes that arithmetic operators store: f32 and f16.
 inline bool is_computable(DType dtype) { return dtype == DType::f32 || dtype == DType::f16; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -10,9 +11,9 @@ namespace vitrine {
 namespace {
 
 constexpr std::array kernels{
-    KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled},
-    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct},
-    KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat},
+    KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
+    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations},
+    KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
 };
 
 }  // namespace
@@ -91,23 +92,20 @@ std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& c
   return {{0, matmul_input::residual}};
 }
 
-std::optional<size_t> pick_tile(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
-                                DeviceType device) {
+std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
+                               DeviceType device) {
   // How many workgroups it takes to fill such a device; Vulkan doesn't tell.
   const double filled = device == DeviceType::discrete ? 96 : device == DeviceType::cpu ? 8 : 24;
-  std::optional<size_t> best;
-  double shortest = 0;
-  for (size_t i = 0; i < tiles.size(); ++i) {
-    const auto count =
-        static_cast<double>(ceil_div(sizes.m, tiles[i].tile_m) * ceil_div(sizes.n, tiles[i].tile_n));
-    const double work = count * tiles[i].tile_m * tiles[i].tile_n / tiles[i].speed;
-    const double time = work * std::max(1.0, filled / count);
-    if (!best || time < shortest) {
-      best = i;
-      shortest = time;
-    }
-  }
-  return best;
+  const auto time = [&](size_t i) {
+    const TileWorth& tile = tiles[i];
+    const auto count = static_cast<double>(ceil_div(sizes.m, tile.tile_m) * ceil_div(sizes.n, tile.tile_n));
+    const double work = count * tile.tile_m * tile.tile_n / tile.speed;
+    return work * std::max(1.0, filled / count);
+  };
+  std::vector<size_t> order(tiles.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, time);
+  return order;
 }
 
 const OpDef op_matmul{"matmul", infer_matmul, matmul_flops, kernels};

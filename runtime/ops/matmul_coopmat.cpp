@@ -44,6 +44,14 @@ uint32_t CoopmatShape::shared_bytes() const {
   return 2 * (tile_m() + tile_n()) * (step_k() + 8) + 4 * subgroups_m * subgroups_n * matrix.m * matrix.n;
 }
 
+std::string CoopmatShape::name() const {
+  const auto by = [](uint32_t rows, uint32_t columns) {
+    return std::to_string(rows) + "x" + std::to_string(columns);
+  };
+  return by(subgroups_m, subgroups_n) + "/" + by(matrices_m, matrices_n) + "/" + by(matrix.m, matrix.n) +
+         "x" + std::to_string(matrix.k);
+}
+
 std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
   const std::optional<CooperativeShape> matrix = largest_matrix(device);
   if (!matrix || device.subgroup_size == 0) return {};
@@ -102,11 +110,11 @@ double prefer_coopmat(const LowerContext& context) {
 }
 
 Lowered lower_coopmat(const LowerContext& context) {
-  const std::vector<CoopmatShape> shapes = coopmat_shapes(context.device());
-  std::vector<TileWorth> worths;
-  for (const CoopmatShape& shape : shapes) worths.push_back({shape.tile_m(), shape.tile_n(), shape.speed});
-  const size_t best = pick_tile(worths, matmul_sizes(context), context.device().type).value();
-  return lower_coopmat_as(context, shapes[best]);
+  return lower_coopmat_as(context, configured(context, ranked(coopmat_shapes(context.device()), context)));
+}
+
+std::vector<std::string> coopmat_configurations(const LowerContext& context) {
+  return names_of(ranked(coopmat_shapes(context.device()), context));
 }
 
 }  // namespace vitrine

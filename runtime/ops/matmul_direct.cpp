@@ -19,7 +19,8 @@ DirectProduct product_of(const LowerContext& context) {
           .out = context.output(0).dtype,
           .epilogue = epilogue_constants(context),
           .extras = {operands[matmul_input::bias], operands[matmul_input::scale],
-                     operands[matmul_input::residual]}};
+                     operands[matmul_input::residual]},
+          .configuration = context.configuration()};
 }
 
 }  // namespace
@@ -31,6 +32,10 @@ std::optional<std::string> refuse_direct(const LowerContext& context) {
 }
 
 double prefer_direct(const LowerContext& context) { return prefer_direct_product(context); }
+
+std::vector<std::string> direct_configurations(const LowerContext& context) {
+  return direct_product_configurations(product_of(context));
+}
 
 Lowered lower_direct(const LowerContext& context) {
   const DirectProduct product = product_of(context);

@@ -40,10 +40,19 @@ struct TileWorth {
   uint32_t tile_m = 0, tile_n = 0;
   double speed = 0;
 };
-// The index of the tile that should finish first: padding at the edges and an unfilled device count against
-// the large ones. No index when there are no tiles.
-std::optional<size_t> pick_tile(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
-                                DeviceType device);
+// The tiles' indices, the one that should finish first in front: padding at the edges and an unfilled device
+// count against the large ones.
+std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes, DeviceType device);
+// The same for a kernel's shapes, each of which has a worth().
+template <typename Shape>
+std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& context) {
+  std::vector<TileWorth> worths;
+  for (const Shape& shape : shapes) worths.push_back(shape.worth());
+  std::vector<Shape> in_order;
+  for (const size_t i : rank_tiles(worths, matmul_sizes(context), context.device().type))
+    in_order.push_back(shapes[i]);
+  return in_order;
+}
 
 // ---- tiled: shared memory, any device ------------------------------------------------------------
 
@@ -52,6 +61,8 @@ struct TiledShape {
   double speed;
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
   uint32_t shared_bytes() const { return 4 * (tile_m + tile_n) * (step_k + 4); }
+  TileWorth worth() const { return {tile_m, tile_n, speed}; }
+  std::string name() const;
 };
 std::span<const TiledShape> tiled_shapes();
 bool fits(const TiledShape& shape, const Capabilities& device);
@@ -60,6 +71,7 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape);
 std::optional<std::string> refuse_tiled(const LowerContext& context);
 double prefer_tiled(const LowerContext& context);
 Lowered lower_tiled(const LowerContext& context);
+std::vector<std::string> tiled_configurations(const LowerContext& context);
 
 // ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs ------------------------------------------------
 
@@ -74,6 +86,8 @@ struct CoopmatShape {
   uint32_t step_k() const;
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
   uint32_t shared_bytes() const;
+  TileWorth worth() const { return {tile_m(), tile_n(), speed}; }
+  std::string name() const;
 };
 // The shapes that this device can run, from its own list of matrices; empty when it has none.
 std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device);
@@ -82,11 +96,13 @@ Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape)
 std::optional<std::string> refuse_coopmat(const LowerContext& context);
 double prefer_coopmat(const LowerContext& context);
 Lowered lower_coopmat(const LowerContext& context);
+std::vector<std::string> coopmat_configurations(const LowerContext& context);
 
 // ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
 
 std::optional<std::string> refuse_direct(const LowerContext& context);
 double prefer_direct(const LowerContext& context);
 Lowered lower_direct(const LowerContext& context);
+std::vector<std::string> direct_configurations(const LowerContext& context);
 
 }  // namespace vitrine

@@ -21,7 +21,25 @@ constexpr std::array<TiledShape, 7> shapes{{
     {.tile_m = 4, .tile_n = 64, .step_k = 32, .thread_m = 1, .thread_n = 4, .speed = 0.2},
 }};
 
+// Those that fit, the best first.
+std::vector<TiledShape> shapes_for(const LowerContext& context) {
+  std::vector<TiledShape> fitting;
+  for (TiledShape shape : shapes) {
+    if (!fits(shape, context.device())) continue;
+    // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
+    // measured twice as fast as the tiles above it.
+    if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
+    fitting.push_back(shape);
+  }
+  return ranked(fitting, context);
+}
+
 }  // namespace
+
+std::string TiledShape::name() const {
+  return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
+         std::to_string(thread_m) + "x" + std::to_string(thread_n);
+}
 
 std::span<const TiledShape> tiled_shapes() { return shapes; }
 
@@ -66,18 +84,11 @@ std::optional<std::string> refuse_tiled(const LowerContext& context) {
 double prefer_tiled(const LowerContext&) { return 1; }
 
 Lowered lower_tiled(const LowerContext& context) {
-  std::vector<TileWorth> worths;
-  std::vector<const TiledShape*> fitting;
-  for (const TiledShape& shape : shapes) {
-    if (!fits(shape, context.device())) continue;
-    // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
-    // measured twice as fast as the tiles above it.
-    const bool slow = context.device().type == DeviceType::cpu && shape.threads() > 64;
-    fitting.push_back(&shape);
-    worths.push_back({shape.tile_m, shape.tile_n, slow ? 0.25 : shape.speed});
-  }
-  const size_t best = pick_tile(worths, matmul_sizes(context), context.device().type).value();
-  return lower_tiled_as(context, *fitting[best]);
+  return lower_tiled_as(context, configured(context, shapes_for(context)));
+}
+
+std::vector<std::string> tiled_configurations(const LowerContext& context) {
+  return names_of(shapes_for(context));
 }
 
 }  // namespace vitrine

@@ -99,7 +99,8 @@ DirectProduct product_of(const LowerContext& c) {
           .out = c.output(0).dtype,
           .epilogue = {VITRINE_ACTIVATION_NONE, has_bias, false, false},
           .extras = {has_bias ? Operand::input(bias_input) : Operand::nothing(), Operand::nothing(),
-                     Operand::nothing()}};
+                     Operand::nothing()},
+          .configuration = c.configuration()};
 }
 
 std::optional<std::string> refuses_direct(const LowerContext& c) {
@@ -131,8 +132,13 @@ Lowered lower_direct(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"tiled", refuses, no_preference, lower},
-                                 {"direct", refuses_direct, prefer_direct_product, lower_direct}};
+std::vector<std::string> direct_configurations(const LowerContext& c) {
+  return direct_product_configurations(product_of(c));
+}
+
+constexpr KernelDef kernels[] = {
+    {"tiled", refuses, no_preference, lower},
+    {"direct", refuses_direct, prefer_direct_product, lower_direct, direct_configurations}};
 
 }  // namespace
 

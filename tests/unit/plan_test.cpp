@@ -116,7 +116,8 @@ TEST_CASE("plan: the device decides between kernels, and a wish overrules it") {
 TEST_CASE("plan: wishes that name nothing are refused") {
   CHECK(parse_variants("").empty());
   CHECK(parse_variants("matmul=tiled,attention=tiled").size() == 2);
-  for (const char* wrong : {"matmul", "matmul=", "matmul=fast", "gemm=tiled", "=tiled", "matmul=tiled,x"}) {
+  for (const char* wrong : {"matmul", "matmul=", "matmul=fast", "gemm=tiled", "=tiled", "matmul=tiled,x",
+                            "matmul=tiled:", "matmul=fast:64x64", "matmul=:64x64"}) {
     INFO(wrong);
     CHECK_THROWS_AS(parse_variants(wrong), Error);
   }
