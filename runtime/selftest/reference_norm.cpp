@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/support/reference.h"
+#include "runtime/selftest/reference.h"
 
 namespace vitrine::reference {
 

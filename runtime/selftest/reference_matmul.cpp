@@ -1,4 +1,4 @@
-#include "tests/support/reference_matmul.h"
+#include "runtime/selftest/reference_matmul.h"
 
 namespace vitrine::reference {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tests/support/reference.h"
+#include "runtime/selftest/reference.h"
 
 namespace vitrine::reference {
 

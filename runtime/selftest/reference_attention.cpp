@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/reference_matmul.h"
+#include "runtime/selftest/reference_matmul.h"
 
 namespace vitrine::reference {
 

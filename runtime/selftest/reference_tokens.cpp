@@ -1,4 +1,4 @@
-#include "tests/support/reference.h"
+#include "runtime/selftest/reference.h"
 
 namespace vitrine::reference {
 

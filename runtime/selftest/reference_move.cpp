@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/reference.h"
+#include "runtime/selftest/reference.h"
 
 namespace vitrine::reference {
 namespace {
