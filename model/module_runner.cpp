@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/ops/convert.h"
+#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -13,7 +14,9 @@ ModuleRunner::ModuleRunner(PipelineStore& pipelines, Appender module, ConstantSo
     : pipelines_(pipelines),
       module_(std::move(module)),
       options_(std::move(options)),
-      weights_(pipelines, weights) {}
+      weights_(pipelines, weights) {
+  options_.plan = with_stored_choices(std::move(options_.plan), pipelines.device().capabilities());
+}
 
 Executable& ModuleRunner::executable(const Shape& shape) {
   std::unique_ptr<Executable>& made = executables_[{shape.dims().begin(), shape.dims().end()}];

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/runner.h"
+#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -13,6 +14,12 @@ namespace {
 // its own.
 constexpr size_t most_recordings = 4;
 
+PictureRunnerOptions with_choices(PipelineStore& pipelines, PictureRunnerOptions options) {
+  options.plan =
+      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
+  return options;
+}
+
 }  // namespace
 
 PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Preprocess preprocess,
@@ -20,7 +27,7 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
     : pipelines_(pipelines),
       model_(model),
       preprocess_(std::move(preprocess)),
-      options_(std::move(options)),
+      options_(with_choices(pipelines, std::move(options))),
       take_(std::move(take)),
       weights_(pipelines, *model.constants),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),

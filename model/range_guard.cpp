@@ -10,6 +10,7 @@
 
 #include "runtime/ops/concat.h"
 #include "runtime/ops/magnitude.h"
+#include "runtime/tune/choice_store.h"
 
 namespace vitrine {
 namespace {
@@ -118,7 +119,7 @@ RangeGuard::RangeGuard(PipelineStore& pipelines, const Model& model, GraphOf gra
     : pipelines_(pipelines),
       model_(model),
       graph_of_(std::move(graph_of)),
-      plan_(std::move(plan)),
+      plan_(with_stored_choices(std::move(plan), pipelines.device().capabilities(), warn)),
       warn_(std::move(warn)) {}
 
 RangeGuard::~RangeGuard() = default;

@@ -4,9 +4,20 @@
 #include <array>
 #include <utility>
 
+#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
+namespace {
+
+RunnerOptions with_choices(PipelineStore& pipelines, RunnerOptions options) {
+  options.plan =
+      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
+  return options;
+}
+
+}  // namespace
+
 uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
   uint64_t free_bytes = 0;
   const auto budgets = device.heap_budgets();
@@ -21,7 +32,7 @@ uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::functio
 Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options)
     : pipelines_(pipelines),
       model_(model),
-      options_(std::move(options)),
+      options_(with_choices(pipelines, std::move(options))),
       weights_(pipelines, *model.constants),
       guard_(
           pipelines, model, [this](uint64_t batch) { return graph_options(batch); }, options_.plan,

@@ -20,7 +20,7 @@ namespace vitrine {
 struct RunnerOptions {
   DType dtype = DType::f32;
   std::optional<Result> result = {};  // the model's own when left out
-  PlanOptions plan = {};
+  PlanOptions plan = {};              // as vitrine tune left the device, where it holds no choices of its own
   // Told which layers f16 can't hold and that run in f32 therefore.
   Warn warn = {};
   // Looks at the magnitudes of every batch before it runs, instead of only where something isn't finite.

@@ -13,6 +13,7 @@
 #include "apps/cli/open_device.h"
 #include "images/png_writer.h"
 #include "model/attention_maps.h"
+#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"
@@ -243,7 +244,8 @@ void attention(const AttentionFlags& flags, const CommonOptions& common) {
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   const Attention result =
-      compute(flags, selection, input, pipelines, dtype_for(common.dtype, device->capabilities()), plan);
+      compute(flags, selection, input, pipelines, dtype_for(common.dtype, device->capabilities()),
+              with_stored_choices(plan, device->capabilities(), warn));
   if (!flags.out.empty()) {
     const Image picture = input.overlay(result.map);
     write_png(flags.out, picture.width, picture.height, 4, picture.pixels);

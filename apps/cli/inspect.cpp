@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/attention_table.h"
@@ -15,6 +16,7 @@
 #include "model/hub_cache.h"
 #include "model/parameters.h"
 #include "model/presets.h"
+#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 
@@ -97,6 +99,13 @@ void print_plan(const Plan& plan, DType dtype) {
     std::printf("  %s\n", memory.substr(at, end - at).c_str());
     at = end == std::string::npos ? memory.size() : end + 1;
   }
+  std::map<std::pair<std::string_view, std::string>, size_t> choices;
+  for (size_t i = 0; i < plan.choices.size(); ++i)
+    ++choices[{plan.graph->nodes()[i].op->name, plan.choices[i]}];
+  std::printf("\nkernels\n");
+  for (const auto& [choice, count] : choices) {
+    std::printf("%4zu %s: %s\n", count, std::string(choice.first).c_str(), choice.second.c_str());
+  }
   std::printf("\ndispatches (| waits for what is before it)\n");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
@@ -145,6 +154,7 @@ void add_plan(Json& line, const Plan& plan, DType dtype) {
   for (const Step& step : plan.steps) {
     line["dispatches"].push_back({{"node", plan.graph->nodes()[step.node].name},
                                   {"kernel", step.kernel},
+                                  {"choice", plan.choices[step.node]},
                                   {"shader", std::string(step.dispatch.shader->shader) + "." +
                                                  std::string(step.dispatch.shader->variant)},
                                   {"groups", step.dispatch.groups},
@@ -203,7 +213,8 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
   const std::unique_ptr<Device> device = open_device(common);
   const DType dtype = dtype_for(common.dtype, device->capabilities());
   const auto typed = make_vit_graph(model.config, {.batch = flags.batch, .dtype = dtype, .result = what});
-  const Plan plan = make_plan(typed, device->capabilities(), options);
+  const Plan plan =
+      make_plan(typed, device->capabilities(), with_stored_choices(options, device->capabilities(), warn));
   if (flags.json) {
     add_plan(line, plan, dtype);
     std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());

@@ -10,12 +10,16 @@
 
 namespace vitrine::cli {
 
-void add_model_flags(CLI::App& command, ModelFlags& flags) {
+void add_source_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--model", flags.model,
                      "Folder with model.safetensors and config.json, one .safetensors file, or the name of a "
                      "model in Hugging Face's cache (google/vit-base-patch16-224)");
   command.add_option("--arch", flags.arch,
                      "Architecture with random weights, such as vit_base_patch16_224 or vit_b_16");
+}
+
+void add_model_flags(CLI::App& command, ModelFlags& flags) {
+  add_source_flags(command, flags);
   add_plan_flags(command, flags);
 }
 
@@ -29,7 +33,8 @@ void add_config_flags(CLI::App& command, ModelFlags& flags) {
 void add_plan_flags(CLI::App& command, ModelFlags& flags) {
   add_config_flags(command, flags);
   command.add_option("--variant", flags.variants,
-                     "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
+                     "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
+  command.add_flag("--untuned", flags.untuned, "Leave what vitrine tune has found for this device aside");
 }
 
 void add_what_flag(CLI::App& command, ModelFlags& flags) {
@@ -115,6 +120,7 @@ DType dtype_for(const std::string& name, const Capabilities& device) {
 
 PlanOptions plan_options(const ModelFlags& flags) {
   PlanOptions options;
+  options.untuned = flags.untuned;
   const char* variable = std::getenv("VITRINE_VARIANT");
   const std::string text = !flags.variants.empty() ? flags.variants : variable ? variable : "";
   if (!text.empty()) options.variants = parse_variants(text);

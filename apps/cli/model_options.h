@@ -18,13 +18,16 @@ namespace vitrine::cli {
 struct ModelFlags {
   std::string model, arch, what, variants, image_size;
   std::vector<std::string> set;
+  bool untuned = false;
 };
 
-// Declares --model, --arch and those of add_plan_flags.
+// Declares --model and --arch.
+void add_source_flags(CLI::App& command, ModelFlags& flags);
+// Declares these and those of add_plan_flags.
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 // Declares --set and --image-size.
 void add_config_flags(CLI::App& command, ModelFlags& flags);
-// Declares those and --variant.
+// Declares those, --variant and --untuned.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
 // Declares --what.
 void add_what_flag(CLI::App& command, ModelFlags& flags);
@@ -51,7 +54,7 @@ std::optional<Result> result_of(const ModelFlags& flags);
 // 16 bits.
 DType dtype_for(const std::string& name, const Capabilities& device);
 
-// --variant, else the variable VITRINE_VARIANT, else nothing forced.
+// --variant, else the variable VITRINE_VARIANT, else nothing forced; and --untuned.
 PlanOptions plan_options(const ModelFlags& flags);
 
 }  // namespace vitrine::cli

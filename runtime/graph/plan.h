@@ -56,6 +56,7 @@ struct PlanOptions {
   // operator -> the kernel it must use, or kernel:configuration
   std::map<std::string, std::string, std::less<>> variants;
   std::shared_ptr<const KernelChoices> known;  // what was found out on this device; none: nothing was
+  bool untuned = false;                        // with_stored_choices() leaves the tuned kernels out
   double slice_seconds = 0.1;                  // no submission is meant to run longer
   bool reuse_memory = true;
   uint64_t guard_bytes = 0;  // unused bytes around every tensor of the arena, for tests

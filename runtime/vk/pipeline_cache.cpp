@@ -74,16 +74,20 @@ std::optional<std::filesystem::path> cache_folder() {
   return from_variable("HOME", ".cache/vitrine");
 }
 
-std::string pipeline_cache_name(const Capabilities& device) {
+std::string device_file_name(std::string_view what, const Capabilities& device, std::string_view extension) {
   static constexpr char digits[] = "0123456789abcdef";
-  std::string name = "pipelines-";
+  std::string name = std::string(what) + "-";
   for (const uint8_t byte : device.device_uuid) {
     name += digits[byte >> 4];
     name += digits[byte & 15];
   }
   name += '-';
   for (int shift = 28; shift >= 0; shift -= 4) name += digits[(device.driver_version >> shift) & 15];
-  return name + ".bin";
+  return name + std::string(extension);
+}
+
+std::string pipeline_cache_name(const Capabilities& device) {
+  return device_file_name("pipelines", device, ".bin");
 }
 
 std::vector<std::byte> wrap_pipeline_cache(const Capabilities& device, std::span<const std::byte> data) {

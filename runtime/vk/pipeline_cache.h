@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/vk/capabilities.h"
@@ -19,7 +21,8 @@ class Device;
 // VITRINE_CACHE_DIR, else XDG_CACHE_HOME/vitrine, else ~/.cache/vitrine; none when no variable says.
 std::optional<std::filesystem::path> cache_folder();
 
-// The cache's file name for a device, unique to the device and its driver's version.
+// A file's name in it, unique to the device and its driver's version.
+std::string device_file_name(std::string_view what, const Capabilities& device, std::string_view extension);
 std::string pipeline_cache_name(const Capabilities& device);
 
 // The driver's data wrapped in a header of ours that says for whom it is and proves that it is whole.
