@@ -1,0 +1,271 @@
+#include "runtime/tune/sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "runtime/graph/executable.h"
+#include "runtime/graph/plan.h"
+#include "runtime/selftest/op_case.h"
+#include "runtime/tune/sample_check.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+// A NaN in f32, and in both halves in f16: what a kernel leaves unwritten shows.
+constexpr uint32_t nan_word = 0x7fcd7fcd;
+// Another candidate replaces what heuristics take only where it gains more than a measurement wavers.
+constexpr double least_gain = 1.02;
+constexpr size_t least_runs = 5, most_runs = 50;
+constexpr double seconds_each = 0.1;  // of runs, where these are short
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+double median_of(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+// A node with its inputs on the device, in one candidate after the other.
+class Bench {
+ public:
+  Bench(PipelineStore& pipelines, const Graph& graph, const Node& node)
+      : pipelines_(pipelines), lone_(graph, node), weights_(pipelines, lone_) {
+    candidates_ = candidates_of(lone_.context(pipelines.device().capabilities()));
+  }
+
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+  // Whether there is a reference to check results with.
+  bool checkable() {
+    if (samples_.empty()) samples_ = sample_of(lone_);
+    return !samples_.empty();
+  }
+  LowerContext context() const { return lone_.context(pipelines_.device().capabilities()); }
+
+  // `best` is what this one has to beat: far behind it, one run is enough.
+  MeasuredCandidate measure(const Candidate& candidate, bool check, std::optional<double> best) {
+    MeasuredCandidate measured{.name = candidate.name()};
+    PlanOptions options;
+    options.variants[std::string(lone_.node().op->name)] = measured.name;
+    Executable executable(weights_, make_plan(lone_.graph(), pipelines_.device().capabilities(), options));
+    for (size_t i = 0; i < executable.plan().inputs.size(); ++i)
+      std::ranges::copy(input_bytes(executable.plan().inputs[i]), executable.input(i).begin());
+    executable.fill_memory(nan_word);
+    executable.run();
+    if (check) {
+      if (auto fault = check_outputs(executable)) {
+        measured.fault = std::move(*fault);
+        return measured;
+      }
+    }
+    std::vector<double> seconds;
+    double total = 0;
+    while (seconds.size() < least_runs || (total < seconds_each && seconds.size() < most_runs)) {
+      seconds.push_back(seconds_of(executable));
+      total += seconds.back();
+      if (best && seconds.back() > 1.5 * *best) break;
+    }
+    measured.seconds = median_of(seconds);
+    measured.runs = seconds.size();
+    return measured;
+  }
+
+ private:
+  const std::vector<std::byte>& input_bytes(ValueId id) {
+    std::vector<std::byte>& bytes = inputs_[id];
+    if (bytes.empty()) bytes = lone_.bytes(id);
+    return bytes;
+  }
+
+  double seconds_of(Executable& executable) const {
+    if (pipelines_.device().capabilities().timestamp_valid_bits != 0)
+      return executable.profile().total_seconds;
+    const auto start = Clock::now();
+    executable.run();
+    return seconds_since(start);
+  }
+
+  std::optional<std::string> check_outputs(const Executable& executable) {
+    const Graph& graph = *lone_.graph();
+    const auto index_of = [&](size_t output) {
+      const auto& outputs = executable.plan().outputs;
+      return static_cast<size_t>(std::ranges::find(outputs, lone_.node().outputs[output]) - outputs.begin());
+    };
+    for (const Sample& sample : samples_) {
+      const DType dtype = graph.value(lone_.node().outputs[sample.output]).dtype;
+      if (auto fault = fault_in(sample, dtype, executable.output(index_of(sample.output)))) return fault;
+    }
+    if (first_.empty()) {
+      for (size_t i = 0; i < lone_.node().outputs.size(); ++i) {
+        const auto bytes = executable.output(index_of(i));
+        first_.emplace_back(bytes.begin(), bytes.end());
+      }
+      return std::nullopt;
+    }
+    for (size_t i = 0; i < first_.size(); ++i) {
+      const DType dtype = graph.value(lone_.node().outputs[i]).dtype;
+      selftest::OpCase limits;
+      // Each of the two may be off by the tolerance.
+      limits.tolerance = 2 * samples_.front().tolerance;
+      if (auto fault =
+              selftest::difference(limits, dtype, selftest::decode(executable.output(index_of(i)), dtype),
+                                   selftest::decode(first_[i], dtype)))
+        return "it differs from what heuristics take: " + *fault;
+    }
+    return std::nullopt;
+  }
+
+  PipelineStore& pipelines_;
+  LoneNode lone_;
+  WeightStore weights_;
+  std::vector<Candidate> candidates_;
+  std::map<ValueId, std::vector<std::byte>> inputs_;
+  std::vector<Sample> samples_;
+  Outputs first_;  // of the first candidate
+};
+
+struct Work {
+  const Graph* graph = nullptr;
+  const Node* node = nullptr;
+  MeasuredNode result;
+};
+
+std::vector<Work> work_of(std::span<const std::shared_ptr<const Graph>> graphs) {
+  std::vector<Work> all;
+  std::map<std::string, size_t> at;
+  for (const auto& graph : graphs) {
+    for (const Node& node : graph->nodes()) {
+      const auto [entry, is_new] = at.try_emplace(node_key(*graph, node), all.size());
+      if (is_new) all.push_back({graph.get(), &node, {.key = entry->first, .name = node.name}});
+      ++all[entry->second].result.count;
+    }
+  }
+  return all;
+}
+
+class Sweeper {
+ public:
+  Sweeper(PipelineStore& pipelines, std::span<const std::shared_ptr<const Graph>> graphs,
+          const SweepOptions& options)
+      : pipelines_(pipelines), options_(options), work_(work_of(graphs)) {}
+
+  SweepResult run() {
+    for (Work& work : work_) {
+      Bench bench(pipelines_, *work.graph, *work.node);
+      begin(work, bench, 0);
+    }
+    std::ranges::stable_sort(work_, std::greater{}, [](const Work& work) {
+      return static_cast<double>(work.result.count) * work.result.heuristic_seconds();
+    });
+    start_ = Clock::now();
+    for (Work& work : work_) {
+      if (work.result.candidates > 1 && used() < 1) improve(work);
+    }
+    for (Work& work : work_) result_.nodes.push_back(std::move(work.result));
+    return std::move(result_);
+  }
+
+ private:
+  double used() const { return seconds_since(start_) / options_.seconds; }
+
+  void say(const Work& work, const std::string& candidate, double share) const {
+    if (options_.progress) options_.progress(work.result.name + " " + candidate, share);
+  }
+
+  // Candidates that may run, and among them those whose result can be checked.
+  std::vector<Candidate> allowed(const Bench& bench) const {
+    std::vector<Candidate> candidates = bench.candidates();
+    std::erase_if(candidates, [&](const Candidate& candidate) {
+      return failure_of(bench.context(), candidate, options_.known).has_value();
+    });
+    return candidates;
+  }
+
+  void begin(Work& work, Bench& bench, double share) {
+    const std::vector<Candidate> candidates = allowed(bench);
+    if (candidates.empty())
+      throw Error(ErrorCode::failed, work.result.key + ": found no kernel that can run it, expected one");
+    work.result.candidates = candidates.size();
+    say(work, candidates[0].name(), share);
+    MeasuredCandidate first = bench.measure(candidates[0], false, std::nullopt);
+    work.result.measured = {std::move(first)};
+  }
+
+  void improve(Work& work) {
+    Bench bench(pipelines_, *work.graph, *work.node);
+    if (!bench.checkable()) return;
+    MeasuredNode& node = work.result;
+    const std::vector<Candidate> candidates = allowed(bench);
+    bool found = false;  // whether `best` is right
+    for (size_t i = 0; i < candidates.size() && used() < 1; ++i) {
+      say(work, candidates[i].name(), used());
+      const MeasuredCandidate measured =
+          measure(bench, candidates[i], found ? std::optional(node.best_seconds()) : std::nullopt);
+      if (i == 0) {
+        node.measured.front().fault = measured.fault;
+        if (measured.fault.empty()) node.measured.front() = measured;  // at the same time as the others
+      } else {
+        node.measured.push_back(measured);
+      }
+      if (!measured.fault.empty()) continue;
+      const double gain = !found || node.best != 0 ? 1 : least_gain;
+      if (!found || measured.seconds * gain < node.best_seconds()) node.best = node.measured.size() - 1;
+      found = true;
+    }
+    if (found && node.measured.size() > 1) result_.found.tuned[node.key] = node.measured[node.best].name;
+  }
+
+  MeasuredCandidate measure(Bench& bench, const Candidate& candidate, std::optional<double> best) {
+    try {
+      MeasuredCandidate measured = bench.measure(candidate, true, best);
+      certify(bench, candidate, measured.fault);
+      return measured;
+    } catch (const Error& error) {
+      // Such as too little memory: no proof that it is wrong, and no time either.
+      return {.name = candidate.name(), .fault = error.what()};
+    }
+  }
+
+  // One wrong result outweighs all right ones.
+  void certify(const Bench& bench, const Candidate& candidate, const std::string& fault) {
+    const LowerContext context = bench.context();
+    const std::string key = certificate_key(*context.node().op, candidate, lower_as(context, candidate));
+    std::string& verdict = result_.found.certificates[key];
+    if (verdict.empty()) verdict = fault;
+  }
+
+  PipelineStore& pipelines_;
+  const SweepOptions& options_;
+  std::vector<Work> work_;
+  SweepResult result_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+double SweepResult::heuristic_seconds() const {
+  double sum = 0;
+  for (const MeasuredNode& node : nodes) sum += static_cast<double>(node.count) * node.heuristic_seconds();
+  return sum;
+}
+
+double SweepResult::best_seconds() const {
+  double sum = 0;
+  for (const MeasuredNode& node : nodes) sum += static_cast<double>(node.count) * node.best_seconds();
+  return sum;
+}
+
+SweepResult sweep(PipelineStore& pipelines, std::span<const std::shared_ptr<const Graph>> graphs,
+                  const SweepOptions& options) {
+  return Sweeper(pipelines, graphs, options).run();
+}
+
+}  // namespace vitrine

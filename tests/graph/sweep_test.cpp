@@ -1,0 +1,171 @@
+// Measuring candidates on the device, and telling right results from wrong ones.
+#include "runtime/tune/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
+
+#include "runtime/graph/executable.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/patch_embed.h"
+#include "runtime/ops/pool.h"
+#include "runtime/ops/softmax.h"
+#include "runtime/tune/sample_check.h"
+#include "tests/support/constants.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine::test {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+// Every operator that is tuned, in both storage types where `dtype` says, and one that is not.
+std::shared_ptr<const Graph> small_graph(DType dtype) {
+  auto graph = std::make_shared<Graph>();
+  const auto constant = [&](const char* name, Shape shape, DType type = DType::f32) {
+    return graph->constant(name, shape, type);
+  };
+  ValueId x = patch_embed(*graph, "patches", graph->input("image", {2, 3, 20, 24}),
+                          constant("patch_weight", {36, 3, 4, 4}, dtype), constant("patch_bias", {36}),
+                          {.patch_height = 4, .patch_width = 4});
+  const ValueId gamma = constant("gamma", {36}), beta = constant("beta", {36});
+  for (int block = 0; block < 2; ++block) {
+    const std::string name = "blocks." + std::to_string(block);
+    const ValueId normed = layer_norm(*graph, name + ".norm", x, gamma, beta, {.out = dtype});
+    const ValueId qkv =
+        matmul(*graph, name + ".qkv", normed, constant((name + ".w").c_str(), {108, 36}, dtype));
+    const ValueId mixed = attention(*graph, name + ".attention", qkv, qkv, qkv,
+                                    {.heads = 3, .key_width = 12, .k_offset = 36, .v_offset = 72})
+                              .out;
+    x = matmul(*graph, name + ".proj", mixed, constant((name + ".p").c_str(), {36, 36}, dtype),
+               {.bias = constant((name + ".b").c_str(), {36}), .residual = x, .out = DType::f32});
+  }
+  graph->output(softmax(*graph, "softmax", pool_mean(*graph, "pool", x, 0, 30)), "y");
+  return graph;
+}
+
+std::vector<double> result_of(const std::shared_ptr<const Graph>& graph, const PlanOptions& options) {
+  TestDevice& device = test_device();
+  RandomConstants constants(3);
+  WeightStore weights(*device.pipelines, constants);
+  Executable executable(weights, make_plan(graph, device.device->capabilities(), options));
+  const auto image = encode(random_tensor({2, 3, 20, 24}, DType::f32, 1));
+  std::memcpy(executable.input(0).data(), image.data(), image.size());
+  executable.run();
+  return decode(executable.output(0), DType::f32);
+}
+
+}  // namespace
+
+TEST_CASE("sweep: what it finds runs, and gives the same result") {
+  TestDevice& device = test_device();
+  const Capabilities& capabilities = device.device->capabilities();
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    if (dtype == DType::f16 && !capabilities.supports(Need::storage16)) continue;
+    const std::shared_ptr<const Graph> graph = small_graph(dtype);
+    size_t told = 0;
+    SweepOptions options;
+    // Compiling all candidates once is enough.
+    const bool all = dtype == DType::f32;
+    options.seconds = all ? 600 : 1;
+    options.progress = [&](std::string_view, double used) {
+      CHECK(used >= 0);
+      ++told;
+    };
+    const SweepResult result = sweep(*device.pipelines, std::array{graph}, options);
+
+    uint64_t nodes = 0;
+    for (const MeasuredNode& node : result.nodes) {
+      INFO(node.key);
+      nodes += node.count;
+      CHECK(node.heuristic_seconds() > 0);
+      CHECK(node.best_seconds() <= node.heuristic_seconds());
+      const bool tuned = result.found.tuned.contains(node.key);
+      if (all) CHECK(tuned == (node.candidates > 1));
+      if (all && tuned) CHECK(node.measured.size() == node.candidates);
+      if (tuned) CHECK(node.measured.size() > 1);
+      for (const MeasuredCandidate& candidate : node.measured) {
+        INFO(candidate.name);
+        CHECK(candidate.fault.empty());
+      }
+    }
+    CHECK(nodes == graph->nodes().size());
+    CHECK(told > result.nodes.size());
+    // Equal nodes of the two blocks are measured once.
+    const auto twice = std::ranges::count(result.nodes, 2, &MeasuredNode::count);
+    CHECK(twice == 4);
+    CHECK(result.best_seconds() <= result.heuristic_seconds());
+    for (const auto& [certificate, fault] : result.found.certificates) {
+      INFO(certificate);
+      CHECK(fault.empty());
+    }
+
+    PlanOptions tuned;
+    tuned.known = std::make_shared<KernelChoices>(result.found);
+    CHECK_THAT(make_plan(graph, capabilities, tuned).to_string(), ContainsSubstring("by the table"));
+    CHECK(relative_error(result_of(graph, tuned), result_of(graph, {})) <=
+          (dtype == DType::f16 ? 2e-3 : 2e-6));
+  }
+  require_no_validation_messages();
+}
+
+TEST_CASE("sweep: time that is up ends it, with what was measured by then") {
+  TestDevice& device = test_device();
+  SweepOptions options;
+  options.seconds = 1e-9;
+  const SweepResult result = sweep(*device.pipelines, std::array{small_graph(DType::f32)}, options);
+  CHECK(result.found.tuned.empty());
+  CHECK(result.heuristic_seconds() > 0);
+  CHECK(result.best_seconds() == result.heuristic_seconds());
+}
+
+TEST_CASE("sweep: what failed before is left out") {
+  TestDevice& device = test_device();
+  const std::shared_ptr<const Graph> graph = small_graph(DType::f32);
+  const auto node = std::ranges::find(graph->nodes(), &op_softmax, &Node::op);
+  const LowerContext context(*graph, *node, device.device->capabilities());
+  const std::vector<Candidate> candidates = candidates_of(context);
+  SweepOptions options;
+  options.known.certificates[certificate_key(op_softmax, candidates[0], lower_as(context, candidates[0]))] =
+      "made up";
+  if (candidates.size() < 2) return;
+  options.seconds = 1e-9;
+  for (const MeasuredNode& measured : sweep(*device.pipelines, std::array{graph}, options).nodes) {
+    if (measured.name == "softmax") CHECK(measured.measured.front().name == candidates[1].name());
+  }
+}
+
+TEST_CASE("sweep: a wrong result is found by the sample") {
+  TestDevice& device = test_device();
+  const std::shared_ptr<const Graph> graph = small_graph(DType::f32);
+  for (const Node& node : graph->nodes()) {
+    LoneNode lone(*graph, node);
+    const std::vector<Sample> samples = sample_of(lone);
+    CHECK(samples.empty() == (node.name == "pool"));
+    if (samples.empty()) continue;
+    INFO(node.name);
+    WeightStore weights(*device.pipelines, lone);
+    Executable executable(weights, make_plan(lone.graph(), device.device->capabilities()));
+    for (size_t i = 0; i < executable.plan().inputs.size(); ++i)
+      std::ranges::copy(lone.bytes(executable.plan().inputs[i]), executable.input(i).begin());
+    executable.run();
+    const auto bytes = executable.output(0);
+    std::vector<std::byte> output(bytes.begin(), bytes.end());
+    const Sample& sample = samples[0];
+    CHECK_FALSE(fault_in(sample, DType::f32, output).has_value());
+    for (const uint64_t element : {sample.elements.front(), sample.elements.back()}) {
+      std::vector<std::byte> wrong = output;
+      float value;
+      std::memcpy(&value, &wrong[element * sizeof value], sizeof value);
+      value = value * 1.01f + 0.01f;
+      std::memcpy(&wrong[element * sizeof value], &value, sizeof value);
+      CHECK(fault_in(sample, DType::f32, wrong).has_value());
+    }
+  }
+}
+
+}  // namespace vitrine::test
