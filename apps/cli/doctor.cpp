@@ -1,6 +1,6 @@
-// vitrine doctor: what this device makes of Vitrine's kernels. With --compile-only nothing runs: models
-// are planned for the device, every pipeline of the plans is created, and the driver's compiler is asked
-// what it thinks of them.
+// vitrine doctor: what this device makes of Vitrine's kernels: which of them compute right (self_test.cpp),
+// or with --compile-only, where nothing runs, what the driver's compiler thinks of the pipelines that models
+// are planned with.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -12,6 +12,7 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/range_report.h"
+#include "apps/cli/self_test.h"
 #include "model/presets.h"
 #include "model/vit_graph.h"
 #include "runtime/graph/pipeline_store.h"
@@ -29,7 +30,7 @@ struct DoctorOptions {
   std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
                                     "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
-  std::string input;
+  std::string input, only;
   ModelFlags flags;
 };
 
@@ -233,12 +234,8 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
 }
 
 void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
-  if (options.compile_only == !options.flags.model.empty()) {
-    throw Error(ErrorCode::usage, options.compile_only
-                                      ? "found both --compile-only and --model, expected one of the two"
-                                      : "found neither --compile-only nor --model, expected one of the two");
-  }
-  if (!options.compile_only) return report_ranges(options.flags, options.input, common, options.json);
+  if (!options.flags.model.empty()) return report_ranges(options.flags, options.input, common, options.json);
+  if (!options.compile_only) return run_self_tests(common, options.only, options.json);
   const std::unique_ptr<Device> device = open_device(common);
   const Capabilities& capabilities = device->capabilities();
   const std::vector<PlannedModel> models = plan_models(options, common.dtype, capabilities);
@@ -269,12 +266,20 @@ void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app, const CommonOptions& common) {
-  CLI::App* command = app.add_subcommand("doctor", "Say what the device makes of Vitrine's kernels");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Test Vitrine's kernels on the device, and keep which it may use");
   auto options = std::make_shared<DoctorOptions>();
-  command->add_flag("--compile-only", options->compile_only,
-                    "Plan models, compile their pipelines and show the compiler's figures; run nothing");
-  command->add_option("--model", options->flags.model,
-                      "Show how large this model's numbers get, layer by layer, beside what f16 holds");
+  CLI::Option* compile_only =
+      command->add_flag("--compile-only", options->compile_only,
+                        "Plan models, compile their pipelines and show the compiler's figures; run nothing");
+  CLI::Option* model =
+      command
+          ->add_option("--model", options->flags.model,
+                       "Show how large this model's numbers get, layer by layer, beside what f16 holds")
+          ->excludes(compile_only);
+  command->add_option("--only", options->only, "Test one operator's kernels, or one: OPERATOR[=KERNEL]")
+      ->excludes(compile_only)
+      ->excludes(model);
   command->add_option("--input", options->input,
                       "Images for --model: float32 [B,C,H,W], normalised; random pixels when left out");
   add_config_flags(*command, options->flags);
@@ -286,8 +291,8 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--variant", options->flags.variants,
-                      "Forces kernels: op=kernel[,op=kernel] (else VITRINE_VARIANT)");
-  command->add_flag("--json", options->json, "One JSON object a line: models, pipelines, the device");
+                      "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
+  command->add_flag("--json", options->json, "One JSON object a line: kernels or pipelines, then the device");
   command->callback([&common, options] { run_doctor(common, *options); });
 }
 

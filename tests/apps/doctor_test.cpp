@@ -79,10 +79,42 @@ TEST_CASE("vitrine doctor --model shows how large the numbers of each layer get"
   CHECK(doctor({"--model", model, "--set", "heads=2", "--input", model}).status == 4);
 }
 
+TEST_CASE("vitrine doctor tests kernels and says which may be used") {
+  const Capabilities& device = test::test_device().device->capabilities();
+  const test::CommandResult text = doctor({"--only", "softmax"});
+  INFO(text.err);
+  CHECK(text.status == 0);
+  CHECK(text.err.empty());
+  CHECK_THAT(text.out, ContainsSubstring(device.name) && ContainsSubstring("softmax=simple") &&
+                           ContainsSubstring("self-tests passed"));
+
+  const test::CommandResult json = doctor({"--only", "attention", "--json"});
+  INFO(json.err);
+  CHECK(json.status == 0);
+  std::istringstream lines(json.out);
+  size_t passed = 0, not_run = 0;
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    if (!last.contains("verdict")) continue;
+    INFO(line);
+    CHECK(last["verdict"] != "failed");
+    passed += last["verdict"] == "passed";
+    not_run += last["verdict"] == "not run";
+  }
+  CHECK(passed > 5);
+  CHECK(last["passed"] == passed);
+  CHECK(last["not_run"] == not_run);
+  CHECK(last["failed"] == 0);
+}
+
 TEST_CASE("vitrine doctor refuses what makes no sense") {
   test::test_device();
-  CHECK(doctor({}).status == 2);
   CHECK(doctor({"--compile-only", "--batch", "0"}).status == 2);
+  CHECK(doctor({"--compile-only", "--only", "matmul"}).status == 2);
+  const test::CommandResult nothing = doctor({"--only", "gemm"});
+  CHECK(nothing.status == 2);
+  CHECK_THAT(nothing.err, ContainsSubstring("gemm"));
   const test::CommandResult unknown = doctor({"--compile-only", "--arch", "resnet50"});
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.err, ContainsSubstring("resnet50"));

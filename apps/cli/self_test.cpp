@@ -1,0 +1,180 @@
+#include "apps/cli/self_test.h"
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/cli/open_device.h"
+#include "apps/cli/progress.h"
+#include "runtime/selftest/self_test.h"
+#include "runtime/tune/choice_store.h"
+#include "runtime/util/error.h"
+#include "runtime/util/isolated.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+// A kernel that compiles and runs for longer has hung.
+constexpr int patience_seconds = 300;
+
+struct Verdict {
+  std::string name, certificate;
+  std::optional<std::string> fault;
+};
+struct Verdicts {
+  std::vector<Verdict> tested;
+  std::map<std::string, std::string> untested;  // kernel -> why
+};
+
+std::string text_of(const Json& line) { return line.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// In the child: the tests from number `first` on, each announced before it runs. Ends behind the first one
+// that fails, since nothing that a device does after that proves much.
+void test_from(size_t first, const CommonOptions& common, const std::string& only, const Report& report) {
+  try {
+    const DeviceList list = list_devices(common);
+    Device device(list.instance, list.devices[list.choice.index()]);
+    PipelineStore pipelines(device);
+    const selftest::SelfTests all(device.capabilities(), only);
+    if (first == 0) {
+      for (const auto& kernel : all.untested())
+        report(text_of({{"untested", kernel.name}, {"reason", kernel.reason}}));
+    }
+    Json line;
+    line["total"] = all.tests().size();
+    report(text_of(line));
+    for (size_t i = first; i < all.tests().size(); ++i) {
+      const selftest::SelfTest& test = all.tests()[i];
+      report(text_of({{"begin", test.name()}, {"certificate", test.certificate}}));
+      std::optional<std::string> fault;
+      try {
+        fault = selftest::fault_of(pipelines, test);
+      } catch (const Error& error) {
+        fault = error.what();
+      }
+      report(text_of({{"end", i}, {"fault", fault.value_or("")}}));
+      if (fault) return;
+    }
+  } catch (const Error& error) {
+    report(text_of({{"error", error.what()}, {"status", error.exit_status()}}));
+  }
+}
+
+Verdicts test_all(const CommonOptions& common, const std::string& only) {
+  Verdicts verdicts;
+  std::optional<Progress> progress;
+  size_t total = 1;
+  while (verdicts.tested.size() < total) {
+    const size_t first = verdicts.tested.size();
+    bool under_way = false;
+    const Report take = [&](const std::string& text) {
+      const auto line = nlohmann::json::parse(text);
+      if (line.contains("error")) {
+        throw Error(static_cast<ErrorCode>(line["status"].get<int>()), line["error"].get<std::string>());
+      }
+      if (line.contains("untested"))
+        verdicts.untested[line["untested"].get<std::string>()] = line["reason"].get<std::string>();
+      if (line.contains("total")) {
+        total = line["total"].get<size_t>();
+        if (!progress) progress.emplace("kernel configurations", total);
+      }
+      if (line.contains("begin")) {
+        verdicts.tested.push_back(
+            {line["begin"].get<std::string>(), line["certificate"].get<std::string>(), std::nullopt});
+        under_way = true;
+      }
+      if (line.contains("end")) {
+        const auto fault = line["fault"].get<std::string>();
+        if (!fault.empty()) verdicts.tested.back().fault = fault;
+        under_way = false;
+        progress->show(verdicts.tested.size());
+      }
+    };
+    const auto ended = run_isolated([&](const Report& report) { test_from(first, common, only, report); },
+                                    take, patience_seconds);
+    if (under_way) verdicts.tested.back().fault = ended.value_or("it ended before its test");
+    // Without any progress the next child would do no better.
+    if (ended && verdicts.tested.size() == first)
+      throw Error(ErrorCode::failed, "the self-tests could not start: " + *ended);
+  }
+  return verdicts;
+}
+
+void print_json(const Verdicts& verdicts) {
+  for (const Verdict& verdict : verdicts.tested) {
+    Json line{{"kernel", verdict.name},
+              {"certificate", verdict.certificate},
+              {"verdict", verdict.fault ? "failed" : "passed"}};
+    if (verdict.fault) line["reason"] = *verdict.fault;
+    std::printf("%s\n", text_of(line).c_str());
+  }
+  for (const auto& [kernel, reason] : verdicts.untested) {
+    std::printf("%s\n", text_of({{"kernel", kernel}, {"verdict", "not run"}, {"reason", reason}}).c_str());
+  }
+}
+
+// A line a kernel, and one for each of its configurations that is wrong.
+void print_text(const Verdicts& verdicts) {
+  struct Row {
+    size_t tested = 0, passed = 0;
+    std::string faults;
+  };
+  std::map<std::string, Row> rows;
+  for (const Verdict& verdict : verdicts.tested) {
+    Row& row = rows[verdict.name.substr(0, verdict.name.find(':'))];
+    ++row.tested;
+    if (verdict.fault) {
+      row.faults += "  must not be used: " + verdict.certificate + ": " + *verdict.fault + "\n";
+    } else {
+      ++row.passed;
+    }
+  }
+  for (const auto& [kernel, row] : rows) {
+    std::printf("%-28s %zu of %zu self-tests passed\n%s", kernel.c_str(), row.passed, row.tested,
+                row.faults.c_str());
+  }
+  for (const auto& [kernel, reason] : verdicts.untested)
+    std::printf("%-28s not run: %s\n", kernel.c_str(), reason.c_str());
+}
+
+}  // namespace
+
+void run_self_tests(const CommonOptions& common, const std::string& only, bool json) {
+  // The device is opened in this process only when the last child has ended: drivers don't survive a fork.
+  const Verdicts verdicts = test_all(common, only);
+  const std::unique_ptr<Device> device = open_device(common);
+  const Capabilities& capabilities = device->capabilities();
+  KernelChoices found;
+  size_t failed = 0;
+  for (const Verdict& verdict : verdicts.tested) {
+    found.certificates[verdict.certificate] = verdict.fault.value_or("");
+    failed += verdict.fault.has_value();
+  }
+  const std::filesystem::path stored = add_kernel_choices(capabilities, found);
+  if (json) {
+    print_json(verdicts);
+    std::printf("%s\n", text_of({{"device", capabilities.name},
+                                 {"driver", capabilities.driver_name + " " + capabilities.driver_info},
+                                 {"passed", verdicts.tested.size() - failed},
+                                 {"failed", failed},
+                                 {"not_run", verdicts.untested.size()},
+                                 {"stored", stored.string()}})
+                            .c_str());
+  } else {
+    std::printf("%s, %s %s\n\n", capabilities.name.c_str(), capabilities.driver_name.c_str(),
+                capabilities.driver_info.c_str());
+    print_text(verdicts);
+    std::printf("\n%zu of %zu passed; %s holds the verdicts, which planning heeds\n",
+                verdicts.tested.size() - failed, verdicts.tested.size(), shown(stored).c_str());
+  }
+  if (failed != 0) {
+    throw Error(ErrorCode::failed, std::to_string(failed) + " of " + std::to_string(verdicts.tested.size()) +
+                                       " self-tests failed on '" + capabilities.name +
+                                       "'; those kernels won't be used");
+  }
+}
+
+}  // namespace vitrine::cli

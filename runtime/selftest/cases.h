@@ -1,0 +1,24 @@
+// Small cases of every operator, at sizes that fit no tile: what a kernel has to get right before a device
+// may use it. The tests under tests/ops look at far more.
+#pragma once
+
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "runtime/selftest/op_case.h"
+
+namespace vitrine::selftest {
+
+// Empty for operators that have none here.
+std::vector<OpCase> cases_of(const OpDef& op);
+
+// cases_products.cpp
+std::vector<OpCase> matmul_cases();
+std::vector<OpCase> grouped_matmul_cases();
+std::vector<OpCase> patch_embed_cases();
+std::vector<OpCase> attention_cases();
+std::vector<OpCase> attention_rows_cases();
+std::vector<OpCase> attention_rollout_cases();
+std::vector<OpCase> plain_attention_cases();
+
+}  // namespace vitrine::selftest

@@ -1,0 +1,78 @@
+#include "runtime/selftest/self_test.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/selftest/cases.h"
+#include "runtime/util/error.h"
+
+namespace vitrine::selftest {
+namespace {
+
+const Node& tested_node(const Graph& graph, const OpDef& op) {
+  return *std::ranges::find(graph.nodes(), &op, &Node::op);
+}
+
+}  // namespace
+
+SelfTests::SelfTests(const Capabilities& device, std::string_view only) {
+  bool known = only.empty();
+  for (const OpDef* op : all_ops()) {
+    const size_t equals = only.find('=');
+    if (!only.empty() && only.substr(0, equals) != op->name) continue;
+    std::vector<const OpCase*> cases;
+    for (OpCase& made : cases_of(*op)) {
+      cases_.push_back(std::make_unique<const OpCase>(std::move(made)));
+      cases.push_back(cases_.back().get());
+    }
+    for (const KernelDef& kernel : op->kernels) {
+      if (equals != only.npos && only.substr(equals + 1) != kernel.name) continue;
+      known = true;
+      add(*op, kernel, cases, device);
+    }
+  }
+  if (!known) {
+    throw Error(ErrorCode::usage, "--only: found '" + std::string(only) +
+                                      "', expected an operator, or OPERATOR=KERNEL with a kernel of its own");
+  }
+}
+
+void SelfTests::add(const OpDef& op, const KernelDef& kernel, const std::vector<const OpCase*>& cases,
+                    const Capabilities& device) {
+  std::string refusal = cases.empty() ? "it has no self-test" : "";
+  bool runs = false;
+  for (const OpCase* op_case : cases) {
+    const auto graph = graph_of(*op_case);
+    const LowerContext context(*graph, tested_node(*graph, op), device);
+    if (const auto why = kernel.refuses(context)) {
+      if (refusal.empty()) refusal = *why;
+      continue;
+    }
+    runs = true;
+    std::vector<std::string> configurations{""};
+    if (kernel.configurations) configurations = kernel.configurations(context);
+    for (std::string& configuration : configurations) {
+      Candidate candidate{&kernel, std::move(configuration)};
+      std::string certificate = certificate_key(op, candidate, lower_as(context, candidate));
+      const auto at = std::ranges::find(tests_, certificate, &SelfTest::certificate);
+      if (at != tests_.end()) {
+        at->cases.push_back(op_case);
+      } else {
+        tests_.push_back({&op, std::move(candidate), std::move(certificate), {op_case}});
+      }
+    }
+  }
+  if (!runs) untested_.push_back({std::string(op.name) + "=" + std::string(kernel.name), refusal});
+}
+
+std::optional<std::string> fault_of(PipelineStore& pipelines, const SelfTest& test) {
+  PlanOptions options;
+  options.variants[std::string(test.op->name)] = test.candidate.name();
+  for (const OpCase* op_case : test.cases) {
+    if (auto fault = fault_of(pipelines, *op_case, graph_of(*op_case), options))
+      return op_case->label + ": " + *fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vitrine::selftest

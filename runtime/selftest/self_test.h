@@ -1,0 +1,50 @@
+// Whether a device computes right what its kernels are given: every kernel in every configuration that it can
+// run, over the cases of cases.h. `vitrine doctor` runs these and keeps the verdicts for planning.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/graph/kernel_choice.h"
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/selftest/op_case.h"
+
+namespace vitrine::selftest {
+
+struct SelfTest {
+  const OpDef* op = nullptr;
+  Candidate candidate;
+  std::string certificate;           // certificate_key: one of each for each kind of storage
+  std::vector<const OpCase*> cases;  // that this code runs
+  std::string name() const { return std::string(op->name) + "=" + candidate.name(); }
+};
+
+struct UntestedKernel {
+  std::string name;    // "matmul=coopmat"
+  std::string reason;  // why no case runs it here
+};
+
+class SelfTests {
+ public:
+  // Those that the device can run: all, or of one operator, or "operator=kernel".
+  explicit SelfTests(const Capabilities& device, std::string_view only = {});
+
+  const std::vector<SelfTest>& tests() const { return tests_; }
+  const std::vector<UntestedKernel>& untested() const { return untested_; }
+
+ private:
+  void add(const OpDef& op, const KernelDef& kernel, const std::vector<const OpCase*>& cases,
+           const Capabilities& device);
+
+  std::vector<std::unique_ptr<const OpCase>> cases_;
+  std::vector<SelfTest> tests_;
+  std::vector<UntestedKernel> untested_;
+};
+
+// What is wrong with the first case that isn't right; nothing where all are.
+std::optional<std::string> fault_of(PipelineStore& pipelines, const SelfTest& test);
+
+}  // namespace vitrine::selftest
