@@ -203,7 +203,7 @@ TEST_CASE("kernel choice: every configuration that the kernels list is one of it
         const Lowered plain = candidate.kernel->lower(context);
         CHECK((plain.dispatches.back().constants == last.constants) == first);
       }
-      CHECK(candidates.size() > 2);
+      if (node.op != &op_patch_embed) CHECK(candidates.size() > 2);
     }
   }
 }
