@@ -208,11 +208,13 @@ uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
 }
 
 void Executable::wait_for(uint64_t value) {
+  if (value <= reached_value_) return;
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &value;
   check(device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX), "vkWaitSemaphores");
+  reached_value_ = value;
 }
 
 void Executable::submit(uint32_t set_index) {

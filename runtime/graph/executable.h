@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -52,6 +53,9 @@ class Executable {
 
   // Runs set 0 once with a timestamp after every step, and cuts the submissions anew by what it measured.
   Profile profile();
+  // Runs set 0 once with a timestamp before the first step and one after the last: what the device needs for
+  // the plan alone, without the copies from and to the host's memory, in seconds.
+  double device_seconds();
 
   // For tests: all of the arena and of the outputs filled with one 32-bit word; and all of the arena's
   // slabs, then all of set 0's output buffers with the guard bytes behind them, read back.
@@ -77,6 +81,9 @@ class Executable {
   void record(Set& set);
   void record_begin(const Set& set, VkCommandBuffer commands);
   void record_end(const Set& set, VkCommandBuffer commands);
+  // Records set 0 anew, with what `mark` adds before the first step and after each, and runs it once. `mark`
+  // is told how many steps came before.
+  void run_marked(bool each_alone, const std::function<void(VkCommandBuffer, size_t)>& mark);
   uint64_t submit_slices(std::span<const VkCommandBuffer> slices);
   void wait_for(uint64_t value);
 
@@ -88,7 +95,8 @@ class Executable {
   std::unique_ptr<DescriptorSets> descriptors_;
   CommandPool commands_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
-  uint64_t timeline_value_ = 0;
+  uint64_t timeline_value_ = 0;  // what the last submission signals
+  uint64_t reached_value_ = 0;   // the timeline was seen to be there
   std::vector<Set> sets_;
 };
 

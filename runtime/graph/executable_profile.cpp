@@ -1,7 +1,8 @@
-// The instrumented second recording: the fast path carries no queries.
+// The instrumented second recordings: the fast path carries no queries.
 #include <volk.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "runtime/graph/executable.h"
@@ -53,7 +54,7 @@ class Timestamps {
 
 }  // namespace
 
-Profile Executable::profile() {
+void Executable::run_marked(bool each_alone, const std::function<void(VkCommandBuffer, size_t)>& mark) {
   if (device_.capabilities().timestamp_valid_bits == 0) {
     throw Error(ErrorCode::failed,
                 "'" + device_.capabilities().name +
@@ -62,7 +63,6 @@ Profile Executable::profile() {
   for (Set& set : sets_) wait_for(set.finished_value);
   Set& set = sets_.front();
   CommandPool pool(device_);
-  Timestamps timestamps(device_, to_u32(plan_.steps.size() + 1));
   std::vector<VkCommandBuffer> slices;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
@@ -70,21 +70,40 @@ Profile Executable::profile() {
       if (i != 0) pool.end(slices.back());
       slices.push_back(pool.begin());
       if (i == 0) {
-        timestamps.reset(slices.back());
         record_begin(set, slices.back());
-        timestamps.write(slices.back(), 0);
+        mark(slices.back(), 0);
       }
     }
-    // Each step alone: with overlapping neighbours its time would mean nothing.
-    record_compute_barrier(device_, slices.back());
+    if (each_alone || step.barrier_before) record_compute_barrier(device_, slices.back());
     set.steps[i].record(device_, slices.back());
-    timestamps.write(slices.back(), to_u32(i + 1));
+    mark(slices.back(), i + 1);
   }
   record_end(set, slices.back());
   pool.end(slices.back());
   for (const IoBuffer& io : set.inputs) io.host().flush();
   set.finished_value = submit_slices(slices);
   wait(0);
+}
+
+double Executable::device_seconds() {
+  Timestamps timestamps(device_, 2);
+  run_marked(false, [&](VkCommandBuffer commands, size_t steps_before) {
+    if (steps_before == 0) {
+      timestamps.reset(commands);
+      timestamps.write(commands, 0);
+    }
+    if (steps_before == plan_.steps.size()) timestamps.write(commands, 1);
+  });
+  return timestamps.intervals().front();
+}
+
+Profile Executable::profile() {
+  Timestamps timestamps(device_, to_u32(plan_.steps.size() + 1));
+  // Each step alone: with overlapping neighbours its time would mean nothing.
+  run_marked(true, [&](VkCommandBuffer commands, size_t steps_before) {
+    if (steps_before == 0) timestamps.reset(commands);
+    timestamps.write(commands, to_u32(steps_before));
+  });
 
   Profile profile;
   profile.step_seconds = timestamps.intervals();

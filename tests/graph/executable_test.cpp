@@ -1,6 +1,7 @@
 #include "runtime/graph/executable.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -194,6 +195,30 @@ TEST_CASE("a profile times every step and cuts the submissions anew") {
     write(executable, mlp.x, set);
     executable.run(set);
     const auto after = executable.output(0, set);
+    CHECK(std::equal(before.begin(), before.end(), after.begin(), after.end()));
+  }
+  require_no_validation_messages();
+}
+
+TEST_CASE("the device's own seconds are part of the host's, and the same work is done") {
+  TestDevice& device = test_device();
+  const Mlp mlp(197, 192, 7);
+  RandomConstants constants(9);
+  WeightStore weights(*device.pipelines, constants);
+  for (const double slice_seconds : {1e-9, 1.0}) {  // in many submissions and in one
+    PlanOptions options;
+    options.slice_seconds = slice_seconds;
+    Executable executable(weights, make_plan(mlp.graph, device.device->capabilities(), options));
+    write(executable, mlp.x);
+    const auto start = std::chrono::steady_clock::now();
+    const double seconds = executable.device_seconds();
+    CHECK(seconds > 0);
+    CHECK(seconds < std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    // It computed what run() computes.
+    CHECK(relative_error(read(executable), mlp.expected) < 2e-6);
+    const std::vector<std::byte> before(executable.output(0).begin(), executable.output(0).end());
+    executable.run();
+    const auto after = executable.output(0);
     CHECK(std::equal(before.begin(), before.end(), after.begin(), after.end()));
   }
   require_no_validation_messages();

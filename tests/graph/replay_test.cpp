@@ -45,7 +45,7 @@ VKAPI_ATTR void VKAPI_CALL forbidden() {
   std::abort();  // its real signature is unknown, so the program can't go on, and the test case fails
 }
 
-size_t submissions = 0;
+size_t submissions = 0, waits = 0;
 VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo2* infos,
                                       VkFence fence) {
   counting = false;
@@ -56,6 +56,7 @@ VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSub
 }
 VKAPI_ATTR VkResult VKAPI_CALL wait(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t timeout) {
   counting = false;
+  ++waits;
   const VkResult result = real.vkWaitSemaphores(device, info, timeout);
   counting = true;
   return result;
@@ -96,7 +97,7 @@ TEST_CASE("a run after the first one only submits and waits") {
     for (std::byte& byte : executable.input(0, set)) byte = std::byte{0x3c};
     executable.run(set);
   }
-  submissions = 0;
+  submissions = waits = 0;
   {
     const OnlySubmitAndWait guard(device.device->vk());
     allocations = 0;
@@ -105,6 +106,7 @@ TEST_CASE("a run after the first one only submits and waits") {
     counting = false;
   }
   CHECK(submissions == 6 * executable.plan().slice_count);
+  CHECK(waits == 6);
   CHECK(allocations == 0);
   require_no_validation_messages();
 }
