@@ -1,14 +1,46 @@
 #!/usr/bin/env python3
-"""Makes a markdown table of the JSON lines that `vitrine bench --json` printed: bench/table.py FILE..."""
+"""Makes markdown tables of the JSON lines that `vitrine bench --json` printed: bench/table.py FILE...
+
+Lines of models and of single operators (--op) each make their table."""
 import json
 import sys
 
-rows = [json.loads(line) for name in sys.argv[1:] for line in open(name) if line.startswith("{")]
-if not rows:
-    sys.exit("table.py: no JSON lines to make a table of")
-print(f"{rows[0]['device']}, {rows[0]['driver']}\n")
-print("| model | dtype | batch | ms a batch (min–max) | images/s | GFLOP/s | device memory | checksum |")
-print("|---|---|---|---|---|---|---|---|")
-for r in rows:
-    print(f"| {r['arch']} | {r['dtype']} | {r['batch']} | {r['median_ms']:.2f} ({r['min_ms']:.2f}–{r['max_ms']:.2f}) | "
-          f"{r['images_per_second']:.1f} | {r['gflops']:.0f} | {r['peak_device_bytes'] / 2**20:.0f} MiB | {r['checksum']} |")
+
+def table(heads, rows):
+    return "\n".join(["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|",
+                      *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def times(line):
+    return f"{line['median_ms']:.3f} ({line['min_ms']:.3f}–{line['max_ms']:.3f})"
+
+
+def model(line):
+    host = line.get("host", {})
+    return [line["arch"], line["dtype"], str(line["batch"]), times(line),
+            f"{line['device_ms']:.3f}" if "device_ms" in line else "–", f"{line['images_per_second']:.1f}",
+            f"{line['gflops']:.0f}", f"{host['median_us']:.1f} ({host['min_us']:.1f})" if host else "–",
+            f"{line['peak_device_bytes'] / 2**20:.0f} MiB", line["checksum"]]
+
+
+def operator(line):
+    return [line["op"], line["shape"], line["dtype"], times(line), f"{line['gflops']:.1f}",
+            f"{line['gbytes_per_second']:.1f}", f"{line['relative_error']:.0e}", line["kernel"]]
+
+
+def main():
+    lines = [json.loads(line) for name in sys.argv[1:] for line in open(name) if line.startswith("{")]
+    if not lines:
+        sys.exit("table.py: no JSON lines to make a table of")
+    print("; ".join(dict.fromkeys(f"{line['device']}, {line['driver']}" for line in lines)))
+    kinds = [("arch", model, ["model", "dtype", "batch", "ms a batch (min–max)", "ms on the device", "images/s", "GFLOP/s",
+                              "CPU µs outside the driver (min)", "device memory", "checksum"]),
+             ("op", operator, ["operator", "shape", "dtype", "ms (min–max)", "GFLOP/s", "GB/s", "relative error", "kernel"])]
+    for key, cells, heads in kinds:
+        rows = [cells(line) for line in lines if key in line]
+        if rows:
+            print("\n" + table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/bench_host.h"
+#include "apps/cli/bench_operators.h"
 #include "apps/cli/bench_output.h"
 #include "apps/cli/bench_startup.h"
 #include "apps/cli/commands.h"
@@ -29,14 +30,8 @@ struct BenchFlags {
   std::vector<uint64_t> batches{1};
   std::vector<std::string> dtypes;
   uint64_t runs = 0;
-  bool json = false, maps = false, startup = false;
-};
-
-// One row of the per-operator table.
-struct OperatorTime {
-  std::string name, kernels;
-  uint64_t dispatches = 0;
-  double seconds = 0, flops = 0;
+  double seconds = 3;
+  bool json = false, maps = false, startup = false, host_time = false;
 };
 
 struct Measurement {
@@ -46,14 +41,10 @@ struct Measurement {
   double flops = 0;                        // of a batch
   double maps_median = 0, maps_ratio = 0;  // with attention maps; 0 unless asked for
   uint64_t runs = 0, peak_device_bytes = 0, checksum = 0;
-  std::vector<OperatorTime> operators;
+  double device_median = 0;  // on the device alone, without the copies; 0 where it has no timestamps
+  OperatorTimes operators;
+  std::optional<HostCosts> host;
 };
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // The model's result among an executable's outputs.
 std::span<const std::byte> result_of(const Executable& executable, Result result) {
@@ -64,33 +55,6 @@ double seconds_of_run(Executable& executable) {
   const auto start = Clock::now();
   executable.run();
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Times by operator, the slowest first, of the profile whose total is the median: medians of each step
-// would leave out what disturbs now this step and now that, and add up to less than a run takes.
-std::vector<OperatorTime> times_by_operator(const Plan& plan, std::vector<Profile> profiles) {
-  if (profiles.empty()) return {};
-  std::ranges::sort(profiles, {}, &Profile::total_seconds);
-  const Profile& profile = profiles[profiles.size() / 2];
-  std::map<std::string, OperatorTime> by_name;
-  uint32_t counted_node = ~0u;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    const Node& node = plan.graph->nodes()[step.node];
-    OperatorTime& row = by_name[std::string(node.op->name)];
-    row.name = node.op->name;
-    row.seconds += profile.step_seconds[i];
-    ++row.dispatches;
-    if (row.kernels.find(step.kernel) == std::string::npos) {
-      row.kernels += (row.kernels.empty() ? "" : ", ") + step.kernel;
-    }
-    if (counted_node != step.node) row.flops += node.op->flops(LowerContext(*plan.graph, node, plan.device));
-    counted_node = step.node;
-  }
-  std::vector<OperatorTime> rows;
-  for (auto& [name, row] : by_name) rows.push_back(std::move(row));
-  std::ranges::sort(rows, [](const OperatorTime& a, const OperatorTime& b) { return a.seconds > b.seconds; });
-  return rows;
 }
 
 // The model that also gives the class token's attention (or the pooled patches'), of all heads of all
@@ -120,19 +84,22 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
 
   // Profiled runs take turns with timed ones, so that both see the same load of the machine. The first
   // profile also cuts the submissions by what it measures.
-  constexpr double enough_seconds = 3;
-  constexpr size_t least_runs = 5, most_runs = 200, profiled_runs = 5;
+  constexpr size_t least_runs = 5, least_profiles = 3, most_profiles = 5;
   const bool timestamps = device.capabilities().timestamp_valid_bits != 0;
   Executable& profiled = mapped ? *mapped : executable;
   std::vector<Profile> profiles;
-  std::vector<double> seconds, maps_seconds, maps_ratios;
+  std::vector<double> seconds, device_seconds, maps_seconds, maps_ratios;
   double total = 0;
   const auto enough = [&] {
     if (flags.runs) return seconds.size() >= flags.runs;
-    return seconds.size() >= least_runs && (total >= enough_seconds || seconds.size() >= most_runs);
+    return seconds.size() >= least_runs && total >= flags.seconds;
   };
   while (!enough()) {
-    if (timestamps && profiles.size() < profiled_runs) profiles.push_back(profiled.profile());
+    if (timestamps &&
+        (profiles.size() < least_profiles || (profiles.size() < most_profiles && total < flags.seconds))) {
+      profiles.push_back(profiled.profile());
+      device_seconds.push_back(executable.device_seconds());
+    }
     // With and without maps take turns at going first, so that a drift of the machine's load favours neither.
     const bool maps_first = mapped && seconds.size() % 2 != 0;
     if (maps_first) maps_seconds.push_back(seconds_of_run(*mapped));
@@ -141,7 +108,8 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
     if (mapped) maps_ratios.push_back(maps_seconds.back() / seconds.back());
     total += seconds.back();
   }
-  m.operators = times_by_operator(profiled.plan(), std::move(profiles));
+  if (!device_seconds.empty()) m.device_median = median_of(device_seconds);
+  m.operators = operator_times(profiled.plan(), std::move(profiles));
   if (checksum_of(executable.output(0)) != m.checksum) {
     throw Error(ErrorCode::failed,
                 name + ": the last run's output differs from the first one's, expected the same bits");
@@ -155,6 +123,7 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
     m.maps_median = median_of(maps_seconds);
     m.maps_ratio = median_of(maps_ratios);
   }
+  if (flags.host_time) m.host = host_costs(device, executable, flags.runs, flags.seconds);
   m.runs = seconds.size();
   m.median = median_of(seconds);
   m.least = *std::ranges::min_element(seconds);
@@ -177,18 +146,13 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
     line["maps_median_ms"] = m.maps_median * 1e3;
     line["maps_ratio"] = m.maps_ratio;
   }
+  if (m.device_median > 0) line["device_ms"] = m.device_median * 1e3;
   line["images_per_second"] = static_cast<double>(m.batch) / m.median;
   line["gflops"] = m.flops / m.median / 1e9;
   line["peak_device_bytes"] = m.peak_device_bytes;
   line["checksum"] = checksum_text(m.checksum);
-  line["operators"] = Json::array();
-  for (const OperatorTime& row : m.operators) {
-    line["operators"].push_back({{"operator", row.name},
-                                 {"kernels", row.kernels},
-                                 {"dispatches", row.dispatches},
-                                 {"ms", row.seconds * 1e3},
-                                 {"gflops", row.seconds > 0 ? row.flops / row.seconds / 1e9 : 0}});
-  }
+  add_operator_times(line, m.operators);
+  if (m.host) add_host_costs(line, *m.host);
   std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   std::fflush(stdout);
 }
@@ -200,24 +164,18 @@ void print_text(const Measurement& m, const std::string& name, const Capabilitie
   std::printf("  %.3f ms a batch (median of %" PRIu64 ", %.3f to %.3f), %.2f images/s, %.1f GFLOP/s\n",
               m.median * 1e3, m.runs, m.least * 1e3, m.most * 1e3, static_cast<double>(m.batch) / m.median,
               m.flops / m.median / 1e9);
+  if (m.device_median > 0) {
+    std::printf("  %.3f ms on the device alone, without the copies from and to the host's memory\n",
+                m.device_median * 1e3);
+  }
   if (m.maps_ratio > 0) {
     std::printf("  %.3f ms with attention maps, %.4f times as long (medians of runs in turns)\n",
                 m.maps_median * 1e3, m.maps_ratio);
   }
   std::printf("  peak device memory %.1f MiB, output checksum %016" PRIx64 "\n",
               static_cast<double>(m.peak_device_bytes) / (1 << 20), m.checksum);
-  double total = 0;
-  for (const OperatorTime& row : m.operators) total += row.seconds;
-  if (!m.operators.empty()) {
-    std::printf("  %-16s %10s %7s %10s %10s  %s\n", "operator", "ms", "share", "GFLOP/s", "dispatches",
-                "kernels");
-  }
-  for (const OperatorTime& row : m.operators) {
-    std::printf("  %-16s %10.3f %6.1f%% %10.1f %10" PRIu64 "  %s\n", row.name.c_str(), row.seconds * 1e3,
-                100 * row.seconds / total, row.seconds > 0 ? row.flops / row.seconds / 1e9 : 0,
-                row.dispatches, row.kernels.c_str());
-  }
-  if (!m.operators.empty()) std::printf("  %-16s %10.3f\n", "all", total * 1e3);
+  if (m.host) print_host_costs(*m.host);
+  print_operators(m.operators);
   std::fflush(stdout);
 }
 
@@ -269,8 +227,12 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   command->add_option("--dtype", flags->dtypes, "f32, f16 or auto; several with commas")
       ->delimiter(',')
       ->check(CLI::IsMember({"f32", "f16", "auto"}));
-  command->add_option("--runs", flags->runs, "Timed runs; else as many as take three seconds, at least five")
+  command->add_option("--runs", flags->runs, "Timed runs; else as many as --seconds hold, at least five")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
+  command->add_option("--seconds", flags->seconds, "How long to time for")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->excludes("--runs")
+      ->capture_default_str();
   command->add_flag("--maps", flags->maps,
                     "Also with the pooled token's attention maps of all heads and layers, in turns; "
                     "the operators are then those of that run");
@@ -278,7 +240,12 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->add_flag("--startup", flags->startup,
                  "Only the time from the start to the first result, by part, each as this process needed it")
       ->excludes("--maps")
-      ->excludes("--runs");
+      ->excludes("--runs")
+      ->excludes("--seconds");
+  command
+      ->add_flag("--host-time", flags->host_time,
+                 "Also the CPU time of a run outside the driver, and of copying images in and results out")
+      ->excludes("--startup");
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
 }

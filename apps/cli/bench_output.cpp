@@ -1,5 +1,6 @@
 #include "apps/cli/bench_output.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +17,12 @@ void fill_images(std::span<std::byte> bytes, uint64_t seed) {
     const float value = static_cast<float>(normal_quantile(uniform_from(stream.block(i / 4)[i % 4])));
     std::memcpy(&bytes[i * sizeof value], &value, sizeof value);
   }
+}
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 uint64_t checksum_of(std::span<const std::byte> bytes) {

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace vitrine::cli {
 
 // Pixels as normalised images have them: standard normal, the same for every device.
 void fill_images(std::span<std::byte> bytes, uint64_t seed);
+
+double median_of(std::vector<double> values);
 
 // FNV-1a.
 uint64_t checksum_of(std::span<const std::byte> bytes);

@@ -1,5 +1,6 @@
 // vitrine run, inspect and bench as a user calls them.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -236,11 +237,12 @@ TEST_CASE("vitrine bench prints one JSON line a combination with all that was pr
   for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
   REQUIRE(all.size() == 4);
   for (const auto& line : all) {
-    for (const char* key : {"arch", "batch", "dtype", "device", "driver", "median_ms", "min_ms", "max_ms",
-                            "images_per_second", "gflops", "peak_device_bytes", "checksum", "operators"}) {
+    for (const char* key :
+         {"arch", "batch", "dtype", "device", "driver", "median_ms", "min_ms", "max_ms", "device_ms",
+          "images_per_second", "gflops", "peak_device_bytes", "checksum", "operators", "layers"}) {
       CHECK(line.contains(key));
     }
-    CHECK(line.size() == 13);
+    CHECK(line.size() == 15);
     CHECK(line["device"] == device.device->capabilities().name);
     CHECK(line["min_ms"] <= line["median_ms"]);
     CHECK(line["median_ms"] <= line["max_ms"]);
@@ -248,6 +250,20 @@ TEST_CASE("vitrine bench prints one JSON line a combination with all that was pr
     double sum = 0;
     for (const auto& row : line["operators"]) sum += row["ms"].get<double>();
     CHECK(sum > 0);
+    // The same dispatches by layer: the number of a block is left out of a layer's name.
+    double by_layer = 0, flops = 0, bytes = 0;
+    bool blocks = false;
+    for (const auto& row : line["layers"]) {
+      by_layer += row["ms"].get<double>();
+      flops += row["flops"].get<double>();
+      bytes += row["bytes"].get<double>();
+      blocks = blocks || row["layer"].get<std::string>().find('*') != std::string::npos;
+    }
+    CHECK_THAT(by_layer, Catch::Matchers::WithinRel(sum, 1e-9));
+    CHECK_THAT(flops / line["median_ms"].get<double>() / 1e6,
+               Catch::Matchers::WithinRel(line["gflops"].get<double>(), 1e-9));
+    CHECK(bytes > 1642 * 4);
+    CHECK(blocks);
   }
   // The same work gives the same bits; more images give others.
   CHECK(all[0]["checksum"] == all[2]["checksum"]);
@@ -261,6 +277,22 @@ TEST_CASE("vitrine bench prints one JSON line a combination with all that was pr
   CHECK(line["maps_median_ms"] > 0);
   CHECK(line["maps_ratio"] > 0);
   CHECK(line["checksum"] == all[0]["checksum"]);
+}
+
+TEST_CASE("bench --host-time says what a run costs the CPU") {
+  test::test_device();  // skips without a device
+  const auto result = vitrine({"bench", "--arch", "myvit_mnist", "--host-time", "--runs", "3", "--json"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  const auto host = nlohmann::json::parse(result.out).at("host");
+  CHECK(host.at("runs") == 3);
+  CHECK(host.at("submissions") == 1);
+  CHECK(host.at("waits") == 1);
+  CHECK(host.at("min_us") > 0.0);
+  CHECK(host.at("min_us") <= host.at("median_us"));
+  for (const char* key : {"clock_us", "driver_us", "copy_in_us", "copy_out_us"}) CHECK(host.at(key) > 0.0);
+  const auto text = vitrine({"bench", "--arch", "myvit_mnist", "--host-time", "--runs", "3"});
+  CHECK_THAT(text.out, ContainsSubstring("CPU time of a run outside the driver"));
 }
 
 }  // namespace vitrine
