@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bench_host.h"
+#include "apps/cli/bench_op.h"
 #include "apps/cli/bench_operators.h"
 #include "apps/cli/bench_output.h"
 #include "apps/cli/bench_startup.h"
@@ -31,6 +32,7 @@ struct BenchFlags {
   std::vector<std::string> dtypes;
   uint64_t runs = 0;
   double seconds = 3;
+  OpFlags op;
   bool json = false, maps = false, startup = false, host_time = false;
 };
 
@@ -192,6 +194,14 @@ void startup(const BenchFlags& flags, const CommonOptions& common) {
 
 void bench(const BenchFlags& flags, const CommonOptions& common) {
   if (flags.startup) return startup(flags, common);
+  if (!flags.op.name.empty()) {
+    const OpBenchOptions options{.dtypes = flags.dtypes.empty() ? std::vector{common.dtype} : flags.dtypes,
+                                 .plan = plan_options(flags.model),
+                                 .runs = flags.runs,
+                                 .seconds = flags.seconds,
+                                 .json = flags.json};
+    return bench_op(flags.op, options, common);
+  }
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
@@ -246,6 +256,7 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->add_flag("--host-time", flags->host_time,
                  "Also the CPU time of a run outside the driver, and of copying images in and results out")
       ->excludes("--startup");
+  add_op_flags(*command, flags->op);
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, flags] { bench(*flags, common); });
 }
