@@ -59,13 +59,26 @@ def still_in(row, rows, options):
     return row is min(rivals, key=lambda r: r["rounds"][0]["median_ms"])
 
 
+def iterations_of(row, options):
+    """How often the next round runs the row's system."""
+    if not options.seconds or "first_guess_ms" not in row:
+        return options.iterations
+    latest = row["rounds"][-1]["median_ms"] if row["rounds"] else row["first_guess_ms"]
+    return max(3, min(10000, int(options.seconds * 1e3 / latest)))
+
+
 def summarise(rows):
     for row in rows:
         if row["rounds"]:
+            on_device = [r["device_ms"] for r in row["rounds"] if "device_ms" in r]
+            if on_device:
+                row["device_ms"] = statistics.median(on_device)
             row["median_ms"] = statistics.median(r["median_ms"] for r in row["rounds"])
             row["min_ms"] = min(r["min_ms"] for r in row["rounds"])
             row["max_ms"] = max(r["max_ms"] for r in row["rounds"])
-            row["configuration"] = row["rounds"][0].get("configuration", "")
+            for key in ("configuration", "device", "driver", "versions", "compile_seconds"):
+                if key in row["rounds"][0]:
+                    row[key] = row["rounds"][0][key]
     ours = {r["dtype"]: r for r in reversed(rows) if r["system"] == "vitrine" and r["rounds"]}
     if not ours:
         return
@@ -77,15 +90,35 @@ def summarise(rows):
             row["times_vitrine"] = statistics.median(
                 b["median_ms"] / a["median_ms"] for a, b in zip(base["rounds"], row["rounds"]))
             row["compared_with"] = base["dtype"]
+            if "device_ms" in row and "device_ms" in base:
+                row["device_times_vitrine"] = row["device_ms"] / base["device_ms"]
+
+
+def run_round(system, row, model, image, batch, options):
+    """One round of one system, into its row. After a failure the others go on without it."""
+    if "refused" in row:
+        return
+    try:
+        row["rounds"].append(system.time(model, image, batch, iterations_of(row, options), options.limit))
+    except (RuntimeError, ValueError) as error:
+        row["refused"], row["rounds"] = str(error), []
 
 
 def measure(options, systems, batch, folder):
     """All rounds of one batch size: a list with one row a system."""
+    try:
+        return measure_all(options, systems, batch, folder)
+    finally:
+        for system in systems:
+            system.stop()
+
+
+def measure_all(options, systems, batch, folder):
     model = folder / f"{options.arch}.safetensors"
     image = next(folder.glob(f"input_*_b{batch}.npy"))
     reference_file = folder / f"reference_b{batch}.npy"
     subprocess.run([sys.executable, str(HERE / "reference.py"), "--model", str(model), "--input", str(image),
-                    "--output", str(reference_file)], check=True)
+                    "--output", str(reference_file), "--device", options.gpu or "cpu"], check=True)
     reference = np.load(reference_file)
 
     rows = []
@@ -96,37 +129,46 @@ def measure(options, systems, batch, folder):
         rows.append(row)
         say(f"batch {batch}: {system.name} ({system.dtype}): "
             f"{row.get('refused') or 'relative error %.2g' % row['relative_error']}")
+    if options.seconds and options.rounds:
+        # A few runs that don't count say how many fill the time.
+        for system, row in zip(systems, rows):
+            run_round(system, row, model, image, batch, options)
+            if "refused" not in row:
+                row["first_guess_ms"] = row.pop("rounds")[0]["median_ms"]
+                row["rounds"] = []
     for turn in range(options.rounds):
         taking_part = [still_in(row, rows, options) for row in rows]
         for system, row, takes_part in zip(systems, rows, taking_part):
             if not takes_part:
                 continue
-            try:
-                row["rounds"].append(system.time(model, image, batch, options.iterations, options.limit))
-            except (RuntimeError, ValueError) as error:  # the others go on
-                row["refused"], row["rounds"] = str(error), []
-                continue
-            say(f"batch {batch}: round {turn + 1} of {options.rounds}: {system.name} ({system.dtype}): "
-                f"{row['rounds'][-1]['median_ms']:.1f} ms")
+            run_round(system, row, model, image, batch, options)
+            if row["rounds"]:
+                say(f"batch {batch}: round {turn + 1} of {options.rounds}: {system.name} ({system.dtype}): "
+                    f"{row['rounds'][-1]['median_ms']:.2f} ms")
     summarise(rows)
     return rows
 
 
 def table(rows):
-    lines = ["| system | dtype | batch | ms a batch (least to most) | ms an image | relative error | times Vitrine's time |",
-             "|---|---|---|---|---|---|---|"]
+    on_device = any("device_ms" in row for row in rows)
+    heads = ["system", "dtype", "batch", "ms a batch (least to most)", "ms an image", "relative error",
+             "times Vitrine's time", *(["ms on the device alone", "times Vitrine's there"] if on_device else [])]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for row in rows:
         name = ", ".join(filter(None, [row["system"], row.get("configuration")]))
-        start = f"| {name} | {row['dtype']} | {row['batch']} |"
+        cells = [name, row["dtype"], str(row["batch"]), "–", "–",
+                 f"{row['relative_error']:.0e}" if "relative_error" in row else "–", "–"]
         if "refused" in row:
-            error = f"{row['relative_error']:.0e}" if "relative_error" in row else "–"
-            lines.append(f"{start} – | – | {error} | {row['refused'].splitlines()[-1]} |")
+            cells[6] = row["refused"].splitlines()[-1]
         elif row["rounds"]:
-            times = f"{row['times_vitrine']:.2f}" if "times_vitrine" in row else "–"
-            lines.append(f"{start} {row['median_ms']:.1f} ({row['min_ms']:.1f} to {row['max_ms']:.1f}) | "
-                         f"{row['median_ms'] / row['batch']:.1f} | {row['relative_error']:.0e} | {times} |")
-        else:
-            lines.append(f"{start} – | – | {row['relative_error']:.0e} | – |")
+            digits = 1 if row["median_ms"] >= 100 else 3
+            cells[3] = f"{row['median_ms']:.{digits}f} ({row['min_ms']:.{digits}f} to {row['max_ms']:.{digits}f})"
+            cells[4] = f"{row['median_ms'] / row['batch']:.{digits}f}"
+            cells[6] = f"{row['times_vitrine']:.2f}" if "times_vitrine" in row else "–"
+        if on_device:
+            cells.append(f"{row['device_ms']:.3f}" if "device_ms" in row else "–")
+            cells.append(f"{row['device_times_vitrine']:.2f}" if "device_times_vitrine" in row else "–")
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -144,6 +186,12 @@ def options_of():
     parser.add_argument("--threads", type=int, default=2, help="of the systems that run on the CPU")
     parser.add_argument("--rounds", type=int, default=3, help="0: only look whose logits are right")
     parser.add_argument("--iterations", type=int, default=3, help="a system and round")
+    parser.add_argument("--seconds", type=float,
+                        help="a system and round take about as long, instead of --iterations; what runs in less than a "
+                             "millisecond needs many iterations, what takes a second few")
+    parser.add_argument("--gpu", default="", choices=("cuda", "cpu"),
+                        help="also the peers that need a CUDA device; cpu has PyTorch's run on the CPU in its place, "
+                             "as a rehearsal")
     parser.add_argument("--best", action="store_true",
                         help="after the first round, go on with the fastest configuration of each peer and dtype only")
     parser.add_argument("--limit", type=float, default=600, help="seconds that one call of a system may take")
@@ -159,6 +207,24 @@ def options_of():
     return options
 
 
+def text_of(rows, absent):
+    devices = {f"{row['device']} ({row['driver']})" for row in rows if row["system"] == "vitrine" and "device" in row}
+    text = "".join(f"Vitrine on {device}, {time.strftime('%-d %B %Y')}.\n\n" for device in devices)
+    text += "\n\n".join(f"{arch}:\n\n" + table([r for r in rows if r["arch"] == arch])
+                        for arch in dict.fromkeys(r["arch"] for r in rows))
+    return text + "".join(f"\n\nNot measured: {one['peer']} ({one['why']}). To install it: {one['install']}."
+                          for one in absent)
+
+
+def save(options, rows, absent):
+    """After each batch size, so that whoever is cut off has what was done."""
+    if options.json:
+        made = {"date": time.strftime("%Y-%m-%d"), "threads": options.threads, "systems": rows, "absent": absent}
+        options.json.write_text(json.dumps(made, indent=1) + "\n")
+    if options.table:
+        options.table.write_text(text_of(rows, absent) + "\n")
+
+
 def main():
     options = options_of()
     rows, absent = [], []
@@ -172,15 +238,8 @@ def main():
                             "--batch", options.batch, "--out", scratch], check=True)
             for batch in options.batch.split(","):
                 rows += measure(options, systems, int(batch), pathlib.Path(scratch))
-    text = "\n\n".join(f"{arch}:\n\n" + table([r for r in rows if r["arch"] == arch])
-                       for arch in dict.fromkeys(r["arch"] for r in rows))
-    text += "".join(f"\n\nNot measured: {one['peer']} ({one['why']}). To install it: {one['install']}." for one in absent)
-    print(text)
-    if options.json:
-        made = {"date": time.strftime("%Y-%m-%d"), "threads": options.threads, "systems": rows, "absent": absent}
-        options.json.write_text(json.dumps(made, indent=1) + "\n")
-    if options.table:
-        options.table.write_text(text + "\n")
+                save(options, rows, absent)
+    print(text_of(rows, absent))
     ours_wrong = [r for r in rows if r["system"] == "vitrine" and "refused" in r]
     return 1 if ours_wrong else 0
 

@@ -40,12 +40,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--model", "--input", "--output"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--device", default="cpu", help="where PyTorch computes: cpu or cuda")
     options = parser.parse_args()
-    weights = {name: tensor.double() for name, tensor in load_file(options.model).items()}
+    weights = {name: tensor.to(options.device).double() for name, tensor in load_file(options.model).items()}
     with torch.inference_mode():
         # An image at a time: float64 takes twice the memory.
-        image = torch.from_numpy(np.load(options.input)).double()
-        logits = torch.cat([logits_of(weights, one) for one in image.split(1)])
+        image = torch.from_numpy(np.load(options.input))
+        logits = torch.cat([logits_of(weights, one.to(options.device).double()).cpu() for one in image.split(1)])
     np.save(options.output, logits.numpy())
 
 

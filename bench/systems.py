@@ -4,14 +4,68 @@ import importlib.util
 import json
 import os
 import pathlib
+import queue
 import subprocess
 import sys
+import tempfile
+import threading
+import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Relative errors up to which logits count as right. Vitrine's are its own promises; a peer may round
 # more (ggml's Vulkan backend multiplies f32 in f16 where it can, which costs it about 1.5e-3).
 OURS = {"f32": 2e-5, "f16": 5e-3}
 PEERS = 1e-2
+
+
+def ending(status, stderr):
+    lines = stderr.strip().splitlines() or ["nothing on stderr"]
+    return f"exit status {status}: {lines[-1][-300:]}"
+
+
+class Server:
+    """A peer's program with --serve: started once, asked by JSON lines (see serve in peers/common.py)."""
+
+    def __init__(self, command, environment, limit):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+        self.answer(limit)
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.startswith("{"):  # some libraries print as well
+                self.lines.put(line)
+        self.lines.put("")
+
+    def ask(self, request, limit):
+        try:
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            pass  # the answer says how it ended
+        return self.answer(limit)
+
+    def answer(self, limit):
+        try:
+            line = self.lines.get(timeout=limit)
+        except queue.Empty:
+            self.stop()
+            raise RuntimeError(f"took longer than {limit:.0f} s") from None
+        if not line:
+            status = self.process.wait()
+            self.errors.seek(0)
+            raise RuntimeError(ending(status, self.errors.read()))
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
 
 
 class System:
@@ -27,6 +81,9 @@ class System:
         """The peer, whatever its configuration."""
         return self.name.split(",")[0]
 
+    def stop(self):
+        """Ends what the system may have left running."""
+
     def call(self, arguments, limit):
         try:
             done = subprocess.run([*self.command, *map(str, arguments)], env=self.environment, capture_output=True,
@@ -34,8 +91,7 @@ class System:
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"took longer than {limit:.0f} s") from None
         if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or ["nothing on stderr"]
-            raise RuntimeError(f"exit status {done.returncode}: {lines[-1][-300:]}")
+            raise RuntimeError(ending(done.returncode, done.stderr))
         return done.stdout
 
 
@@ -55,6 +111,25 @@ class Peer(System):
     def time(self, model, image, batch, iterations, limit):
         return json.loads(self.call(["--model", model, "--input", image, "--iterations", iterations],
                                     limit).splitlines()[-1])
+
+
+class LastingPeer(System):
+    """A peer that takes long to get ready: it stays from its logits to its last round."""
+    server = None
+
+    def logits(self, model, image, out, limit):
+        self.stop()
+        self.server = Server([*self.command, "--model", str(model), "--input", str(image), "--serve"], self.environment,
+                             limit)
+        self.server.ask({"logits": str(out)}, limit)
+
+    def time(self, model, image, batch, iterations, limit):
+        return self.server.ask({"time": iterations}, limit)
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+        self.server = None
 
 
 def vitrine(options):
@@ -135,43 +210,107 @@ def pytorch(options):
                  {**environment, **with_packages(options)}) for name, environment in openblas().items()]
 
 
-# name: (systems, Python modules that they need, how these are installed)
+def pytorch_gpu(options):
+    """On a CUDA device, or in its place on the CPU: all definitions eagerly, and the plain one compiled."""
+    systems = []
+    for dtype in options.dtypes:
+        command = [*python_peer(options, "pytorch_cuda.py"), "--device", options.gpu, "--dtype", dtype]
+        words = [(definition, ["--definition", definition]) for definition in ("plain", "torchvision", "timm")
+                 if importlib.util.find_spec("torch" if definition == "plain" else definition)]
+        systems += [LastingPeer(f"pytorch-eager, {name} definition", dtype, [*command, *more], PEERS)
+                    for name, more in words]
+        systems.append(LastingPeer("pytorch-compiled, plain definition", dtype, [*command, "--compile"], PEERS))
+    return systems
+
+
+def onnxruntime_gpu(provider, dtypes):
+    def make(options):
+        return [LastingPeer(f"onnxruntime-{provider}, {graph} operators", dtype,
+                            [*python_peer(options, "onnx_vit.py"), "--graph", graph, "--provider", provider, "--dtype",
+                             dtype], PEERS, with_packages(options))
+                for dtype in options.dtypes if dtype in dtypes
+                # TensorRT knows ONNX's own operators only.
+                for graph in (("standard",) if provider == "tensorrt" else ("fused", "standard"))]
+    return make
+
+
+def no_ggml(options):
+    return "" if options.ggml and os.access(options.ggml, os.X_OK) else f"no program {options.ggml or 'ggml_vit'}"
+
+
+def unless(question, why):
+    """`why`, unless Python says yes; asked in another process, as looking for a GPU takes memory of it."""
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.exit(0 if {question} else 3)"], capture_output=True,
+                          text=True)
+    if done.returncode in (0, 3):
+        return why if done.returncode else ""
+    return ending(done.returncode, done.stderr)
+
+
+def no_cuda(options):
+    if options.gpu == "cpu":
+        return ""
+    return unless("__import__('torch').cuda.is_available()", "PyTorch finds no CUDA device")
+
+
+def no_provider(name):
+    return lambda options: unless(f"'{name}' in __import__('onnxruntime').get_available_providers()",
+                                  f"the onnxruntime that is installed has no {name}")
+
+
+class Known(typing.NamedTuple):
+    """A peer: its systems, the Python modules that they need, what else they lack, how all that is installed."""
+    systems: typing.Callable
+    modules: tuple
+    lacks: typing.Callable
+    install: str
+    on_gpu: bool = False  # one that needs a GPU; the others need none
+
+
+ONNX = ("onnxruntime", "onnx", "safetensors")
 PEERS_BY_NAME = {
-    "ggml": (ggml, (), "apt install libggml-dev libggml0-backend-vulkan, then build with -DVITRINE_BUILD_BENCH=ON; "
-                       "--ggml names the program"),
-    "onnxruntime": (onnxruntime, ("onnxruntime", "onnx", "safetensors"),
-                    "apt install python3-onnxruntime python3-onnx python3-safetensors"),
-    "ncnn": (ncnn, ("ncnn", "pnnx", "tqdm", "requests", "portalocker", "torch", "torchvision"),
-             "apt install python3-tqdm python3-requests python3-portalocker python3-torchvision; "
-             "pip install --no-deps --target FOLDER ncnn pnnx; --packages FOLDER"),
-    "pytorch": (pytorch, ("torch", "torchvision", "safetensors"),
-                "apt install python3-torch python3-torchvision python3-safetensors libopenblas0-openmp"),
+    "ggml": Known(ggml, (), no_ggml, "apt install libggml-dev libggml0-backend-vulkan, then build with "
+                                     "-DVITRINE_BUILD_BENCH=ON; --ggml names the program"),
+    "onnxruntime-cpu": Known(onnxruntime, ONNX, None, "apt install python3-onnxruntime python3-onnx python3-safetensors"),
+    "ncnn": Known(ncnn, ("ncnn", "pnnx", "tqdm", "requests", "portalocker", "torch", "torchvision"), None,
+                  "apt install python3-tqdm python3-requests python3-portalocker python3-torchvision; "
+                  "pip install --no-deps --target FOLDER ncnn pnnx; --packages FOLDER"),
+    "pytorch-cpu": Known(pytorch, ("torch", "torchvision", "safetensors"), None,
+                         "apt install python3-torch python3-torchvision python3-safetensors libopenblas0-openmp"),
+    "pytorch-cuda": Known(pytorch_gpu, ("torch", "safetensors"), no_cuda, "pip install torch safetensors", True),
+    "onnxruntime-cuda": Known(onnxruntime_gpu("cuda", ("f32", "f16")), ONNX,
+                              no_provider("CUDAExecutionProvider"), "pip install onnxruntime-gpu onnx", True),
+    "onnxruntime-tensorrt": Known(onnxruntime_gpu("tensorrt", ("f16",)), (*ONNX, "tensorrt"),
+                                  no_provider("TensorrtExecutionProvider"),
+                                  "pip install onnxruntime-gpu onnx tensorrt", True),
 }
 
 
-def missing_part(name, options):
+def missing_part(known, options):
     """What a peer lacks on this machine, in words; nothing when all is there."""
-    if name == "ggml":
-        return "" if options.ggml and os.access(options.ggml, os.X_OK) else f"no program {options.ggml or 'ggml_vit'}"
     path = list(sys.path)
     if options.packages:
         sys.path.append(str(options.packages.resolve()))
     try:
-        absent = [module for module in PEERS_BY_NAME[name][1] if importlib.util.find_spec(module) is None]
+        absent = [module for module in known.modules if importlib.util.find_spec(module) is None]
     finally:
         sys.path[:] = path
-    return f"no Python module {', '.join(absent)}" if absent else ""
+    if absent:
+        return f"no Python module {', '.join(absent)}"
+    return known.lacks(options) if known.lacks else ""
 
 
 def systems_of(options):
     """All systems that are wanted and here, and a list of the peers that are not: (systems, absent)."""
     systems, absent = vitrine(options), []
-    for name, (make, _, install) in PEERS_BY_NAME.items():
-        lacks = missing_part(name, options)
+    for name, known in PEERS_BY_NAME.items():
+        if known.on_gpu and not options.gpu:
+            continue
+        lacks = missing_part(known, options)
         if lacks:
-            absent.append({"peer": name, "why": lacks, "install": install})
+            absent.append({"peer": name, "why": lacks, "install": known.install})
         else:
-            systems += make(options)
+            systems += known.systems(options)
 
     def any_of(words, system):
         return any(word in system.name for word in words.split(",") if word)

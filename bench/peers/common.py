@@ -30,6 +30,7 @@ def parser(description, dtypes=("f32",)):
     made.add_argument("--threads", type=int, default=2)
     made.add_argument("--warmup", type=int, default=1)
     made.add_argument("--iterations", type=int, default=5, help="0: logits only")
+    made.add_argument("--serve", action="store_true", help="stay, and answer requests on stdin")
     return made
 
 
@@ -39,6 +40,63 @@ def sizes_of(arch):
     if not found:
         fail(f"--arch is '{arch}', expected vit_(tiny|small|base|large)_patchP_SIZE")
     return (*WIDTHS[found[1]], int(found[2]), int(found[3]))
+
+
+def plain_model(options):
+    """The ViT as a PyTorch module in PyTorch's own functions, with attention fused; and the images. Layers have
+    timm's names, and are called in timm's order."""
+    import safetensors.torch
+    import torch
+
+    state = safetensors.torch.load_file(options.model)
+    _, depth, heads, _, _ = sizes_of(options.arch)
+    functions = torch.nn.functional
+
+    class Vit(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name, values in state.items():
+                self.register_buffer(name.replace(".", "_"), values)
+
+        def weight(self, name):
+            return getattr(self, name.replace(".", "_"))
+
+        def linear(self, x, name):
+            return functions.linear(x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"))
+
+        def norm(self, x, name):
+            return functions.layer_norm(x, x.shape[-1:], self.weight(f"{name}.weight"), self.weight(f"{name}.bias"),
+                                        1e-6)
+
+        def attention(self, x, name):
+            batch, tokens, width = x.shape
+            qkv = self.linear(x, f"{name}.qkv").reshape(batch, tokens, 3, heads, width // heads)
+            mixed = functions.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4).unbind(0))
+            return self.linear(mixed.transpose(1, 2).reshape(batch, tokens, width), f"{name}.proj")
+
+        def forward(self, images):
+            kernel = self.weight("patch_embed.proj.weight")
+            patches = functions.conv2d(images, kernel, self.weight("patch_embed.proj.bias"), stride=kernel.shape[-1])
+            tokens = patches.flatten(2).transpose(1, 2)
+            x = torch.cat([self.weight("cls_token").expand(len(images), -1, -1), tokens], 1) + self.weight("pos_embed")
+            for block in (f"blocks.{i}" for i in range(depth)):
+                x = x + self.attention(self.norm(x, f"{block}.norm1"), f"{block}.attn")
+                hidden = functions.gelu(self.linear(self.norm(x, f"{block}.norm2"), f"{block}.mlp.fc1"))
+                x = x + self.linear(hidden, f"{block}.mlp.fc2")
+            return self.linear(self.norm(x[:, 0], "norm"), "head")
+
+    return Vit().eval(), torch.from_numpy(read_images(options))
+
+
+def timm_model(options):
+    """timm's own ViT with the checkpoint's weights, and the images."""
+    import safetensors.torch
+    import timm
+    import torch
+
+    model = timm.create_model(options.arch, num_classes=1000)
+    model.load_state_dict(safetensors.torch.load_file(options.model))
+    return model.eval(), torch.from_numpy(read_images(options))
 
 
 def read_images(options):
@@ -81,24 +139,58 @@ def fnv1a(data):
     return f"{value:016x}"
 
 
-def report(options, run, peer, **more):
-    """Runs, writes the logits of the first run, times the others and prints the line. `run` takes the images in
-    the host's memory and gives the logits there, as an array."""
-    first = run()
-    for _ in range(options.warmup - 1):
-        run()
-    if first.ndim != 2 or not np.isfinite(first).all():
-        fail(f"the logits, of shape {first.shape}, are not all finite")
+class Measured:
+    """A peer that is ready to run: its first logits, and its times on demand. `run` takes the images in the host's
+    memory and gives the logits there, as an array. `device_ms`, where a peer has it, gives what one run takes on
+    the device alone, with the images there already, so many times."""
+
+    def __init__(self, options, run, peer, device_ms=None, **more):
+        self.run, self.device_ms, self.more = run, device_ms, more
+        self.last = self.first = run()
+        for _ in range(options.warmup - 1):
+            run()
+        if self.first.ndim != 2 or not np.isfinite(self.first).all():
+            fail(f"the logits, of shape {self.first.shape}, are not all finite")
+        self.line = {"peer": peer, "arch": options.arch, "batch": len(self.first), "dtype": options.dtype,
+                     "threads": options.threads}
+
+    def save(self, path):
+        np.save(path, np.ascontiguousarray(self.first, dtype="<f4"))
+
+    def time(self, iterations):
+        times = []
+        for _ in range(iterations):
+            started = time.perf_counter_ns()
+            self.last = self.run()
+            times.append((time.perf_counter_ns() - started) / 1e6)
+        line = dict(self.line)
+        if times:
+            line.update(median_ms=statistics.median(times), min_ms=min(times), max_ms=max(times))
+        if times and self.device_ms:
+            line["device_ms"] = statistics.median(self.device_ms(iterations))
+        line["checksum"] = fnv1a(np.ascontiguousarray(self.last, dtype="<f4").tobytes())
+        return {**line, **self.more}
+
+
+def report(options, run, peer, device_ms=None, **more):
+    """Does what the options ask for and prints a JSON line; with --serve, a line for each line that asks."""
+    measured = Measured(options, run, peer, device_ms, **more)
     if options.output:
-        np.save(options.output, np.ascontiguousarray(first, dtype="<f4"))
-    times = []
-    last = first
-    for _ in range(options.iterations):
-        started = time.perf_counter_ns()
-        last = run()
-        times.append((time.perf_counter_ns() - started) / 1e6)
-    line = {"peer": peer, "arch": options.arch, "batch": len(first), "dtype": options.dtype, "threads": options.threads}
-    if times:
-        line.update(median_ms=statistics.median(times), min_ms=min(times), max_ms=max(times))
-    line["checksum"] = fnv1a(np.ascontiguousarray(last, dtype="<f4").tobytes())
-    print(json.dumps({**line, **more}))
+        measured.save(options.output)
+    if options.serve:
+        serve({"logits": lambda path: measured.save(path) or {}, "time": measured.time})
+    else:
+        print(json.dumps(measured.time(options.iterations)))
+
+
+def serve(answers):
+    """Answers lines like {"time": 5} on stdin with a JSON line each, until there are no more. What takes long to
+    get ready (a compiled model) stays ready from one round to the next."""
+    print(json.dumps({"ready": True}), flush=True)
+    for request in sys.stdin:
+        (name, argument), = json.loads(request).items()
+        try:
+            answer = answers[name](argument)
+        except Exception as error:  # to whoever asked; the next question may be answered
+            answer = {"error": f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]}
+        print(json.dumps(answer), flush=True)

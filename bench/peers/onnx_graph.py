@@ -1,8 +1,9 @@
-"""Writes a ViT as an ONNX graph: onnx_graph.py MODEL.safetensors ARCH BATCH fused|standard OUT.onnx
+"""Writes a ViT as an ONNX graph: onnx_graph.py MODEL.safetensors ARCH BATCH fused|standard f32|f16 OUT.onnx
 
 `standard` has ONNX's own operators of opset 20 (LayerNormalization, Gelu), as an exporter writes them, and leaves
 fusing to the runtime; `fused` has ONNX Runtime's operators for transformers (Attention, BiasGelu,
-SkipLayerNormalization), which is what its optimizer for transformers makes of such a model.
+SkipLayerNormalization), which is what its optimizer for transformers makes of such a model. With f16, all weights and
+everything between images and logits, both float32, is float16.
 
 A program of its own, so that the memory that the writing takes is free again when the runtime runs.
 """
@@ -22,8 +23,9 @@ CONTRIB = "com.microsoft"
 class Writer:
     """An ONNX graph that grows node by node; every value is called after the node that makes it."""
 
-    def __init__(self, weights, images, heads):
-        self.weights, self.heads = weights, heads
+    def __init__(self, weights, images, heads, dtype):
+        self.dtype = {"f32": np.float32, "f16": np.float16}[dtype]
+        self.weights, self.heads = {name: values.astype(self.dtype) for name, values in weights.items()}, heads
         self.batch = images[0]
         self.images = images
         self.nodes, self.constants = [], {}
@@ -58,7 +60,8 @@ class Writer:
 
     def embed(self):
         width, _, patch, _ = self.weights["patch_embed.proj.weight"].shape
-        x = self.node("Conv", ["images", self.weight("patch_embed.proj.weight"), self.weight("patch_embed.proj.bias")],
+        images = self.node("Cast", ["images"], "images as stored", to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
+        x = self.node("Conv", [images, self.weight("patch_embed.proj.weight"), self.weight("patch_embed.proj.bias")],
                       "patches", kernel_shape=[patch, patch], strides=[patch, patch])
         x = self.node("Reshape", [x, self.ints(self.batch, width, -1)], "flat patches")
         x = self.node("Transpose", [x], "patch tokens", perm=[0, 2, 1])
@@ -68,8 +71,9 @@ class Writer:
 
     def classify(self, x):
         pooled = self.node("Gather", [x, self.constant("first", np.array(0, dtype=np.int64))], "class token", axis=1)
-        self.node("Gemm", [self.norm(pooled, "norm"), self.weight("head.weight"), self.weight("head.bias")], "logits",
-                  transB=1)
+        stored = self.node("Gemm", [self.norm(pooled, "norm"), self.weight("head.weight"), self.weight("head.bias")],
+                           "logits as stored", transB=1)
+        self.node("Cast", [stored], "logits", to=onnx.TensorProto.FLOAT)
 
     def standard_attention(self, x, block):
         width = self.weights["norm.weight"].shape[0]
@@ -80,7 +84,7 @@ class Writer:
         q, k, v = (self.node("Transpose", [self.node("Reshape", [part, split], f"{part} heads")], f"{part} by head",
                              perm=order) for part, order in ((q, [0, 2, 1, 3]), (k, [0, 2, 3, 1]), (v, [0, 2, 1, 3])))
         # On q rather than on the scores: the smaller of the two.
-        scale = self.constant("scale", np.array((width // self.heads) ** -0.5, dtype=np.float32))
+        scale = self.constant("scale", np.array((width // self.heads) ** -0.5, dtype=self.dtype))
         scores = self.node("MatMul", [self.node("Mul", [q, scale], f"{block} scaled q"), k], f"{block} scores")
         mixed = self.node("MatMul", [self.node("Softmax", [scores], f"{block} softmax", axis=-1), v], f"{block} mixed")
         mixed = self.node("Transpose", [mixed], f"{block} mixed tokens", perm=[0, 2, 1, 3])
@@ -140,9 +144,9 @@ class Writer:
 
 
 def main():
-    checkpoint, arch, batch, kind, out = sys.argv[1:]
+    checkpoint, arch, batch, kind, dtype, out = sys.argv[1:]
     _, _, heads, _, size = common.sizes_of(arch)
-    writer = Writer(load_file(checkpoint), [int(batch), 3, size, size], heads)
+    writer = Writer(load_file(checkpoint), [int(batch), 3, size, size], heads, dtype)
     {"fused": writer.fused, "standard": writer.standard}[kind]()
     # The weights beside the graph: one file of protobuf ends at 2 GiB.
     onnx.save_model(writer.model(), out, save_as_external_data=True, location="weights")
