@@ -14,6 +14,7 @@ constexpr std::array kernels{
     KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
     KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
+    KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
 };
 
 }  // namespace

@@ -73,6 +73,12 @@ double prefer_tiled(const LowerContext& context);
 Lowered lower_tiled(const LowerContext& context);
 std::vector<std::string> tiled_configurations(const LowerContext& context);
 
+// ---- few_rows: up to eight rows, each weight read once ----------------------------------------------
+
+std::optional<std::string> refuse_few_rows(const LowerContext& context);
+double prefer_few_rows(const LowerContext& context);
+Lowered lower_few_rows(const LowerContext& context);
+
 // ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs ------------------------------------------------
 
 struct CoopmatShape {

@@ -242,6 +242,18 @@ TEST_CASE("every tile of matmul's tiled kernel is right at its edges") {
   check_op(op_matmul_tiles, make_case(random_inputs({70, 133, 40}, f16, all_parts), op_matmul_tiles));
 }
 
+TEST_CASE("matmul runs every number of rows that the kernel for few of them takes") {
+  uint64_t seed = 300;
+  for (uint64_t rows = 1; rows <= 8; ++rows) {
+    check({rows, 37, 264}, f32, all_parts, seed += 10);
+    check({rows, 10, 264}, f16, all_parts, seed += 10);
+  }
+  check({1, 1000, 192}, f32, {.bias = true});
+  check({8, 1000, 192}, f16_f32, {.bias = true});
+  check({5, 9, 1031}, f32, {});
+  check({6, 3, 1031}, f16, {});
+}
+
 TEST_CASE("every arrangement of matmul's cooperative matrices is right at its edges") {
   const Capabilities& device = test_device().device->capabilities();
   if (coopmat_shapes(device).empty()) SKIP("the device lists no cooperative matrix of f16 x f16 + f32");

@@ -100,6 +100,23 @@ TEST_CASE("matmul takes large tiles for large products and small ones for a few 
   CHECK(tile(1, 1000) == "4x64");
 }
 
+TEST_CASE("a handful of rows has a kernel of its own on GPUs") {
+  const Capabilities device = discrete_device(32);
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Graph few = matmul_graph(8, 1000, 768, dtype), many = matmul_graph(9, 1000, 768, dtype);
+    REQUIRE_FALSE(refuse_few_rows(context_of(few, device)));
+    CHECK(refuse_few_rows(context_of(many, device)) == "9 rows are more than the 8 it is made for");
+    for (const KernelDef& other : op_matmul.kernels) {
+      if (other.name == "few_rows" || other.refuses(context_of(few, device))) continue;
+      CHECK(prefer_few_rows(context_of(few, device)) > other.preference(context_of(few, device)));
+    }
+  }
+  const Graph head = matmul_graph(3, 1000, 768, DType::f32);
+  const Dispatch dispatch = lower_few_rows(context_of(head, device)).dispatches.at(0);
+  CHECK(dispatch.constants[6] == 4);  // rows, a power of two
+  CHECK(dispatch.groups[0] == 125);
+}
+
 TEST_CASE("matmul's registers are spared on integrated GPUs") {
   Capabilities device = discrete_device(64);
   device.type = DeviceType::integrated;
