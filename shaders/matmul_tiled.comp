@@ -1,16 +1,19 @@
-//! variant f32 IN4=vec4 OUT=float
-//! variant f16 IN4=f16vec4 OUT=float16_t needs=storage16
-//! variant f16_f32 IN4=f16vec4 OUT=float needs=storage16
+//! variant f32 IN4=vec4 OUT4=vec4
+//! variant f16 IN4=f16vec4 OUT4=f16vec4 needs=storage16
+//! variant f16_f32 IN4=f16vec4 OUT4=vec4 needs=storage16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
 //
-//   grid        tiles of tile_m x tile_n outputs; neighbours share the columns, so W's rows stay in the cache
-//   workgroup   walks K in steps of 4 * step_k4; a step of A [tile_m][step_k4] and W [tile_n][step_k4] lies
-//               in shared memory as vec4 (f32 whatever the storage type), padded by one so that rows fall
-//               into different banks
-//   invocation  thread_m x thread_n outputs, rows and columns interleaved across the workgroup: row
-//               r + i * threads_m, column c + j * threads_n; neighbouring lanes differ in the column, so
-//               their stores are contiguous and their reads of A are broadcasts
-//   overlap     the next step's global loads are issued before the current step is multiplied
+//   grid        tiles of tile_m x tile_n outputs; neighbours share the columns, so that W's rows stay in the cache
+//   workgroup   walks K in steps of step_k; a step of A and of W lies in shared memory as f32,
+//               whatever the storage type, with K outermost: [step_k][tile / 4] of vec4
+//   invocation  thread_m x thread_n outputs as blocks of 4 x 4, interleaved across the workgroup: rows
+//               4 * (r + i * threads_m) .., columns 4 * (c + j * threads_n) ..; neighbouring lanes differ in
+//               the column, so their stores are contiguous and their reads of A are broadcasts
+//   staging     an invocation reads four values of K from each of four rows, and writes the four columns of
+//               that block: both ways whole vec4
+//   overlap     the next step's global loads are issued before the current step is multiplied, and go to the
+//               other half of shared memory: one barrier a step. Without it (fewer registers, half the
+//               memory) the other workgroups of the compute unit fill the gap.
 //
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
@@ -20,15 +23,15 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require  // to index f16vec4; no arithmetic
 #include "lib/types.glsl"
 #include "lib/index.glsl"
-#include "matmul.h"
+#include "matmul_tiled.h"
 
-layout(push_constant) uniform Push { MatmulParams p; };
+layout(push_constant) uniform Push { MatmulTiledParams p; };
 layout(set = 0, binding = 0) readonly buffer A { IN4 a[]; };
 layout(set = 0, binding = 1) readonly buffer W { IN4 w[]; };
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 3) readonly buffer Scale { float scale[]; };
 layout(set = 0, binding = 4) readonly buffer Residual { float residual[]; };
-layout(set = 0, binding = 5) writeonly buffer C { OUT c[]; };
+layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
 
 #define EPILOGUE_BIAS(column) bias[column]
 #define EPILOGUE_SCALE(column) scale[column]
@@ -39,96 +42,144 @@ layout(set = 0, binding = 5) writeonly buffer C { OUT c[]; };
 layout(local_size_x_id = 4) in;  // threads_m * threads_n
 layout(constant_id = 5) const uint tile_m = 64;
 layout(constant_id = 6) const uint tile_n = 64;
-layout(constant_id = 7) const uint step_k4 = 4;
+layout(constant_id = 7) const uint step_k = 16;
 layout(constant_id = 8) const uint thread_m = 4;
 layout(constant_id = 9) const uint thread_n = 4;
-layout(constant_id = 10) const bool aligned = false;  // K is a multiple of 4
+layout(constant_id = 10) const uint k_multiple = 1;     // what K is a multiple of: 1, 4 or step_k
+layout(constant_id = 11) const bool aligned_n = false;  // N is a multiple of 4
+layout(constant_id = 12) const bool overlap = true;
 
 const uint threads_m = tile_m / thread_m;
 const uint threads_n = tile_n / thread_n;
 const uint threads = threads_m * threads_n;
-const uint stride = step_k4 + 1;
-const uint loads_a = (tile_m * step_k4 + threads - 1) / threads;
-const uint loads_w = (tile_n * step_k4 + threads - 1) / threads;
+const uint quads_m = thread_m / 4;
+const uint quads_n = thread_n / 4;
+const uint step_k4 = step_k / 4;
+// Odd, and shifted by two at every eighth k: the eight lanes that write at once hit different banks.
+const uint pitch_m = tile_m / 4 + 1;
+const uint pitch_n = tile_n / 4 + 1;
+#define SLOT(k, pitch) ((k) * (pitch) + (k) / 8 * 2)
+const uint size_m = SLOT(step_k, pitch_m);
+const uint size_n = SLOT(step_k, pitch_n);
+const uint halves = overlap ? 2 : 1;
+// Blocks of 4 x 4 that a step brings in, A's first.
+const uint blocks_a = tile_m / 4 * step_k4;
+const uint blocks = blocks_a + tile_n / 4 * step_k4;
+const uint loads = (blocks + threads - 1) / threads;
 
-shared vec4 tile_of_a[tile_m * stride];
-shared vec4 tile_of_w[tile_n * stride];
+shared vec4 tile_of_a[halves * size_m];
+shared vec4 tile_of_w[halves * size_n];
 
-#define FETCH(NAME, BUFFER, ROWS)                                         \
-  vec4 NAME(uint row, uint k) {                                           \
-    const uint at = min(row, ROWS - 1) * p.k + k;                         \
-    if (aligned) return k < p.k ? vec4(BUFFER[at >> 2]) : vec4(0.0);      \
-    return vec4(k < p.k ? element_of(BUFFER, at) : 0.0,                   \
-                k + 1 < p.k ? element_of(BUFFER, at + 1) : 0.0,           \
-                k + 2 < p.k ? element_of(BUFFER, at + 2) : 0.0,           \
-                k + 3 < p.k ? element_of(BUFFER, at + 3) : 0.0);          \
+// Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours.
+uint rows_at[loads * 4];
+vec4 staged[loads * 4];
+const uint unit = k_multiple == 1 ? 1 : 4;
+
+// Four values of a row from its k on, of which those before `left` count.
+#define FETCH(NAME, BUFFER)                                                             \
+  vec4 NAME(uint row, uint k, uint left) {                                             \
+    if (k_multiple == step_k) return vec4(BUFFER[row + k / 4]);                        \
+    if (k_multiple == 4) return left > 0 ? vec4(BUFFER[row + k / 4]) : vec4(0.0);     \
+    return vec4(left > 0 ? element_of(BUFFER, row + k) : 0.0,                          \
+                 left > 1 ? element_of(BUFFER, row + k + 1) : 0.0,                      \
+                 left > 2 ? element_of(BUFFER, row + k + 2) : 0.0,                      \
+                 left > 3 ? element_of(BUFFER, row + k + 3) : 0.0);                     \
   }
-FETCH(fetch_a, a, p.m)
-FETCH(fetch_w, w, p.n)
+FETCH(fetch_a, a)
+FETCH(fetch_w, w)
+
+void fetch(uint k) {
+  [[unroll]] for (uint i = 0; i < loads; ++i) {
+    const uint e = gl_LocalInvocationIndex + i * threads;
+    const uint own_k = k + e % step_k4 * 4;
+    const uint left = own_k < p.k ? p.k - own_k : 0;
+    if (e < blocks_a) {
+      [[unroll]] for (uint r = 0; r < 4; ++r) staged[i * 4 + r] = fetch_a(rows_at[i * 4 + r], k, left);
+    } else if (blocks % threads == 0 || e < blocks) {
+      [[unroll]] for (uint r = 0; r < 4; ++r) staged[i * 4 + r] = fetch_w(rows_at[i * 4 + r], k, left);
+    }
+  }
+}
+
+void stage(uint half_m, uint half_n) {
+  [[unroll]] for (uint i = 0; i < loads; ++i) {
+    uint e = gl_LocalInvocationIndex + i * threads;
+    const bool left = e < blocks_a;
+    if (!left) e -= blocks_a;
+    const uint k = e % step_k4 * 4;
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      const vec4 column =
+          vec4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
+      if (left) {
+        tile_of_a[half_m + SLOT(k, pitch_m) + c * pitch_m + e / step_k4] = column;
+      } else if (blocks % threads == 0 || e < blocks - blocks_a) {
+        tile_of_w[half_n + SLOT(k, pitch_n) + c * pitch_n + e / step_k4] = column;
+      }
+    }
+  }
+}
 
 void main() {
   const uint tile = linear_group();
   if (tile >= p.tiles) return;
   const uint first_row = (tile % p.tiles_m) * tile_m;
   const uint first_column = (tile / p.tiles_m) * tile_n;
-  const uint thread = gl_LocalInvocationIndex;
-  const uint thread_row = thread / threads_n;
-  const uint thread_column = thread % threads_n;
+  const uint thread_row = gl_LocalInvocationIndex / threads_n;
+  const uint thread_column = gl_LocalInvocationIndex % threads_n;
 
-  vec4 next_a[loads_a];
-  vec4 next_w[loads_w];
+  [[unroll]] for (uint i = 0; i < loads; ++i) {
+    const uint e = gl_LocalInvocationIndex + i * threads;
+    const bool left = e < blocks_a;
+    const uint row = left ? first_row + e / step_k4 * 4 : first_column + (e - blocks_a) / step_k4 * 4;
+    const uint last = (left ? p.m : p.n) - 1;
+    [[unroll]] for (uint r = 0; r < 4; ++r) {
+      rows_at[i * 4 + r] = (min(row + r, last) * p.k + e % step_k4 * 4) / unit;
+    }
+  }
   float sums[thread_m * thread_n];
   [[unroll]] for (uint i = 0; i < thread_m * thread_n; ++i) sums[i] = 0.0;
 
-  [[unroll]] for (uint i = 0; i < loads_a; ++i) {
-    const uint e = thread + i * threads;
-    next_a[i] = fetch_a(first_row + e / step_k4, (e % step_k4) * 4);
-  }
-  [[unroll]] for (uint i = 0; i < loads_w; ++i) {
-    const uint e = thread + i * threads;
-    next_w[i] = fetch_w(first_column + e / step_k4, (e % step_k4) * 4);
-  }
-
-  [[dont_unroll]] for (uint k = 0; k < p.k; k += 4 * step_k4) {
-    [[unroll]] for (uint i = 0; i < loads_a; ++i) {
-      const uint e = thread + i * threads;
-      if (e < tile_m * step_k4) tile_of_a[e / step_k4 * stride + e % step_k4] = next_a[i];
-    }
-    [[unroll]] for (uint i = 0; i < loads_w; ++i) {
-      const uint e = thread + i * threads;
-      if (e < tile_n * step_k4) tile_of_w[e / step_k4 * stride + e % step_k4] = next_w[i];
-    }
+  uint half_m = 0, half_n = 0;
+  if (overlap) {
+    fetch(0);
+    stage(0, 0);
     barrier();
-
-    const uint next_k = k + 4 * step_k4;
-    if (next_k < p.k) {
-      [[unroll]] for (uint i = 0; i < loads_a; ++i) {
-        const uint e = thread + i * threads;
-        next_a[i] = fetch_a(first_row + e / step_k4, next_k + (e % step_k4) * 4);
-      }
-      [[unroll]] for (uint i = 0; i < loads_w; ++i) {
-        const uint e = thread + i * threads;
-        next_w[i] = fetch_w(first_column + e / step_k4, next_k + (e % step_k4) * 4);
-      }
+  }
+  [[dont_unroll]] for (uint k = 0; k < p.k; k += step_k) {
+    const bool more = k + step_k < p.k;
+    if (!overlap) {
+      fetch(k);
+      stage(0, 0);
+      barrier();
+    } else if (more) {
+      fetch(k + step_k);
     }
 
-    [[unroll]] for (uint k4 = 0; k4 < step_k4; ++k4) {
-      vec4 rows[thread_m];
-      [[unroll]] for (uint i = 0; i < thread_m; ++i) {
-        rows[i] = tile_of_a[(thread_row + i * threads_m) * stride + k4];
+    [[unroll]] for (uint kk = 0; kk < step_k; ++kk) {
+      vec4 rows[quads_m];
+      [[unroll]] for (uint i = 0; i < quads_m; ++i) {
+        rows[i] = tile_of_a[half_m + thread_row + SLOT(kk, pitch_m) + i * threads_m];
       }
-      [[unroll]] for (uint j = 0; j < thread_n; ++j) {
-        const vec4 column = tile_of_w[(thread_column + j * threads_n) * stride + k4];
-        [[unroll]] for (uint i = 0; i < thread_m; ++i) {
-          sums[i * thread_n + j] = multiply_add(rows[i], column, sums[i * thread_n + j]);
+      [[unroll]] for (uint j = 0; j < quads_n; ++j) {
+        const vec4 columns = tile_of_w[half_n + thread_column + SLOT(kk, pitch_n) + j * threads_n];
+        [[unroll]] for (uint r = 0; r < thread_m; ++r) {
+          [[unroll]] for (uint n = 0; n < 4; ++n) {
+            sums[r * thread_n + j * 4 + n] += rows[r / 4][r % 4] * columns[n];
+          }
         }
       }
+    }
+
+    if (overlap) {
+      half_m = size_m - half_m;
+      half_n = size_n - half_n;
+      if (more) stage(half_m, half_n);
     }
     barrier();
   }
 
   // One row at a time, picked by comparing so that the array is only ever indexed by constants, while the
-  // epilogue's code exists thread_n times and not thread_m * thread_n.
+  // epilogue's code exists quads_n times and not thread_m times as often.
   [[dont_unroll]] for (uint s = 0; s < thread_m; ++s) {
     float picked[thread_n];
     [[unroll]] for (uint i = 0; i < thread_m; ++i) {
@@ -136,13 +187,24 @@ void main() {
         if (i == 0 || i == s) picked[j] = sums[i * thread_n + j];
       }
     }
-    const uint row = first_row + thread_row + s * threads_m;
-    if (row >= p.m) break;
-    [[unroll]] for (uint j = 0; j < thread_n; ++j) {
-      const uint column = first_column + thread_column + j * threads_n;
-      if (column < p.n) {
-        const uint at = row * p.n + column;
-        c[at] = store_as(OUT, epilogue(picked[j], column, at));
+    const uint row = first_row + (s / 4 * threads_m + thread_row) * 4 + s % 4;
+    if (row >= p.m) continue;
+    [[unroll]] for (uint j = 0; j < quads_n; ++j) {
+      const uint column = first_column + (j * threads_n + thread_column) * 4;
+      if (column >= p.n) continue;
+      const uint at = row * p.n + column;
+      if (aligned_n) {
+        vec4 values;
+        [[unroll]] for (uint n = 0; n < 4; ++n) {
+          values[n] = epilogue(picked[j * 4 + n], column + n, at + n);
+        }
+        c[at >> 2] = OUT4(values);
+      } else {
+        [[unroll]] for (uint n = 0; n < 4; ++n) {
+          if (column + n < p.n) {
+            c[(at + n) >> 2][(at + n) & 3] = OUT4(epilogue(picked[j * 4 + n], column + n, at + n)).x;
+          }
+        }
       }
     }
   }

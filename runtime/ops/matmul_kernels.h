@@ -58,9 +58,14 @@ std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& 
 
 struct TiledShape {
   uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
+  bool overlap;  // two halves of shared memory, one being filled while the other is multiplied
   double speed;
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
-  uint32_t shared_bytes() const { return 4 * (tile_m + tile_n) * (step_k + 4); }
+  uint32_t shared_bytes() const {
+    // vec4, rows of an odd pitch, two more at every eighth k.
+    const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
+    return 16 * vectors * (overlap ? 2 : 1);
+  }
   TileWorth worth() const { return {tile_m, tile_n, speed}; }
   std::string name() const;
 };

@@ -1,4 +1,6 @@
 // The shared-memory kernel of matmul (shaders/matmul_tiled.comp).
+#include "shaders/matmul_tiled.h"
+
 #include <algorithm>
 #include <array>
 
@@ -8,18 +10,30 @@
 namespace vitrine {
 namespace {
 
-// The speeds follow from how many multiply-adds a value that is read from shared memory serves. The
-// largest tile needs 152 registers an invocation, which spills on the Adreno 660 and the Apple M1: it is
-// for discrete GPUs. The last ones are for a handful of rows, such as one image's class token.
+constexpr uint32_t amd = 0x1002;  // Vulkan's vendorID
+
+// The speeds follow from how many multiply-adds a value that is read from shared memory serves, and from the
+// multiply-adds' share of the loop's instructions.
 constexpr std::array<TiledShape, 7> shapes{{
-    {.tile_m = 128, .tile_n = 128, .step_k = 16, .thread_m = 8, .thread_n = 8, .speed = 1.0},
-    {.tile_m = 64, .tile_n = 128, .step_k = 16, .thread_m = 4, .thread_n = 8, .speed = 0.85},
-    {.tile_m = 64, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .speed = 0.7},
-    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .speed = 0.6},
-    {.tile_m = 32, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .speed = 0.5},
-    {.tile_m = 16, .tile_n = 32, .step_k = 16, .thread_m = 2, .thread_n = 4, .speed = 0.35},
-    {.tile_m = 4, .tile_n = 64, .step_k = 32, .thread_m = 1, .thread_n = 4, .speed = 0.2},
+    {.tile_m = 128, .tile_n = 128, .step_k = 16, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 1.0},
+    {.tile_m = 64, .tile_n = 128, .step_k = 8, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 0.85},
+    {.tile_m = 64, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 8, .overlap = false, .speed = 0.8},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.6},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = false, .speed = 0.55},
+    {.tile_m = 32, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.5},
+    {.tile_m = 16, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.35},
 }};
+
+// GCN's subgroups of 64 share 256 registers a lane and 64 KiB of shared memory between four SIMDs: with the
+// next step in registers and a second half of the tiles, two or three of them fit where four hide latency.
+bool is_gcn(const Capabilities& device) { return device.vendor_id == amd && device.min_subgroup_size == 64; }
+
+// 8 x 8 sums need about 120 registers an invocation. That leaves GCN two subgroups a SIMD, spills on the
+// Adreno 660, and fills a core of the Apple M1 with a single workgroup. RDNA has four times as many and
+// NVIDIA twice.
+bool has_registers(const Capabilities& device) {
+  return device.type == DeviceType::cpu || (device.type == DeviceType::discrete && !is_gcn(device));
+}
 
 // Those that fit, the best first.
 std::vector<TiledShape> shapes_for(const LowerContext& context) {
@@ -38,36 +52,37 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
 
 std::string TiledShape::name() const {
   return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
-         std::to_string(thread_m) + "x" + std::to_string(thread_n);
+         std::to_string(thread_m) + "x" + std::to_string(thread_n) + (overlap ? "/overlap" : "");
 }
 
 std::span<const TiledShape> tiled_shapes() { return shapes; }
 
 bool fits(const TiledShape& shape, const Capabilities& device) {
-  const bool many_registers = shape.thread_m * shape.thread_n > 32;
-  return shape.threads() <= device.max_workgroup_invocations &&
+  return shape.threads() >= device.min_subgroup_size && shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] && shape.shared_bytes() <= device.max_shared_bytes &&
-         (!many_registers || device.type == DeviceType::discrete || device.type == DeviceType::cpu);
+         (shape.thread_m * shape.thread_n <= 32 || has_registers(device)) &&
+         !(shape.overlap && is_gcn(device));
 }
 
 Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   const MatmulSizes sizes = matmul_sizes(context);
   const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
   const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n);
+  const uint32_t k_multiple = sizes.k % shape.step_k == 0 ? shape.step_k : sizes.k % 4 == 0 ? 4 : 1;
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_tiled", matmul_variant(context));
   dispatch.constants = epilogue_constants(context);
   dispatch.constants.insert(dispatch.constants.end(),
-                            {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k / 4, shape.thread_m,
-                             shape.thread_n, sizes.k % 4 == 0});
+                            {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k, shape.thread_m,
+                             shape.thread_n, k_multiple, sizes.n % 4 == 0, shape.overlap});
   dispatch.operands = matmul_operands(context);
-  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
-                                           .n = to_u32(sizes.n),
-                                           .k = to_u32(sizes.k),
-                                           .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles)});
+  dispatch.set_params(shader::MatmulTiledParams{.m = to_u32(sizes.m),
+                                                .n = to_u32(sizes.n),
+                                                .k = to_u32(sizes.k),
+                                                .tiles_m = to_u32(tiles_m),
+                                                .tiles = to_u32(tiles)});
   dispatch.groups = spread_groups(context.device(), tiles);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
   lowered.in_place = matmul_in_place(context);

@@ -7,6 +7,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "runtime/util/error.h"
+#include "shaders/matmul_tiled.h"
 
 namespace vitrine {
 namespace {
@@ -51,8 +52,8 @@ LowerContext context_of(const Graph& graph, const Capabilities& device) {
   return {graph, graph.nodes()[0], device};
 }
 
-shader::MatmulParams params_of(const Dispatch& dispatch) {
-  shader::MatmulParams params{};
+shader::MatmulTiledParams params_of(const Dispatch& dispatch) {
+  shader::MatmulTiledParams params{};
   REQUIRE(dispatch.params.size() == sizeof params);
   std::memcpy(&params, dispatch.params.data(), sizeof params);
   return params;
@@ -76,7 +77,7 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
                        tile_n = dispatch.constants[6];
         CHECK(threads <= device.max_workgroup_invocations);
         CHECK(threads == tile_m / dispatch.constants[8] * (tile_n / dispatch.constants[9]));
-        const shader::MatmulParams params = params_of(dispatch);
+        const shader::MatmulTiledParams params = params_of(dispatch);
         CHECK(params.tiles == params.tiles_m * ceil_div(n, tile_n));
         CHECK(uint64_t{params.tiles_m} * tile_m >= m);
         CHECK(dispatch.groups[0] * dispatch.groups[1] >= params.tiles);
@@ -97,7 +98,7 @@ TEST_CASE("matmul takes large tiles for large products and small ones for a few 
     return lower_tiled(context_of(graph, device)).dispatches[0].note;
   };
   CHECK(tile(64 * 197, 3072) == "128x128");
-  CHECK(tile(1, 1000) == "4x64");
+  CHECK(tile(12, 32) == "16x32");
 }
 
 TEST_CASE("a handful of rows has a kernel of its own on GPUs") {
@@ -117,11 +118,23 @@ TEST_CASE("a handful of rows has a kernel of its own on GPUs") {
   CHECK(dispatch.groups[0] == 125);
 }
 
-TEST_CASE("matmul's registers are spared on integrated GPUs") {
+TEST_CASE("matmul's registers are spared where there are few") {
   Capabilities device = discrete_device(64);
   device.type = DeviceType::integrated;
   const Graph graph = matmul_graph(64 * 197, 3072, 768, DType::f32);
-  CHECK(lower_tiled(context_of(graph, device)).dispatches[0].note == "64x128");
+  CHECK(lower_tiled(context_of(graph, device)).dispatches[0].note == "64x64");
+  // GCN has 256 registers a lane for all the subgroups of a SIMD.
+  Capabilities gcn = discrete_device(64);
+  gcn.vendor_id = 0x1002;
+  gcn.min_subgroup_size = 64;
+  CHECK(lower_tiled(context_of(graph, gcn)).dispatches[0].note == "64x64");
+  // Nor has it shared memory for two halves of the tiles.
+  for (const uint64_t rows : {12u, 64u, 197u, 1576u}) {
+    const Graph some = matmul_graph(rows, 768, 768, DType::f32);
+    const Dispatch dispatch = lower_tiled(context_of(some, gcn)).dispatches[0];
+    CHECK(dispatch.constants[12] == 0);
+    CHECK(dispatch.constants[4] >= 64);  // a whole subgroup
+  }
 }
 
 TEST_CASE("matmul's matrix units take the largest listed matrix of the right types") {

@@ -1,0 +1,19 @@
+// Parameters of matmul_tiled.comp.
+#ifndef VITRINE_MATMUL_TILED_H
+#define VITRINE_MATMUL_TILED_H
+#include "lib/shared.h"
+
+VITRINE_SHARED_BEGIN
+
+// C[m,n] = epilogue(A[m,k] W[n,k]^T).
+struct MatmulTiledParams {
+  uint m;
+  uint n;
+  uint k;
+  uint tiles_m;  // tiles that cover the rows
+  uint tiles;    // tiles in all
+};
+VITRINE_SHARED_SIZE(MatmulTiledParams, 20);
+
+VITRINE_SHARED_END
+#endif
