@@ -3,8 +3,9 @@
 //! variant f16_f32 IN4=f16vec4 OUT4=vec4 needs=storage16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
 //
-//   grid        tiles of tile_m x tile_n outputs; neighbours share the columns, so that W's rows stay in the cache
-//   workgroup   walks K in steps of step_k; a step of A and of W lies in shared memory as f32,
+//   grid        tiles of tile_m x tile_n outputs, times the slices of K; neighbours share the columns, so that
+//               W's rows stay in the cache
+//   workgroup   walks its slice of K in steps of step_k; a step of A and of W lies in shared memory as f32,
 //               whatever the storage type, with K outermost: [step_k][tile / 4] of vec4
 //   invocation  thread_m x thread_n outputs as blocks of 4 x 4, interleaved across the workgroup: rows
 //               4 * (r + i * threads_m) .., columns 4 * (c + j * threads_n) ..; neighbouring lanes differ in
@@ -88,11 +89,11 @@ const uint unit = k_multiple == 1 ? 1 : 4;
 FETCH(fetch_a, a)
 FETCH(fetch_w, w)
 
-void fetch(uint k) {
+void fetch(uint k, uint end) {
   [[unroll]] for (uint i = 0; i < loads; ++i) {
     const uint e = gl_LocalInvocationIndex + i * threads;
     const uint own_k = k + e % step_k4 * 4;
-    const uint left = own_k < p.k ? p.k - own_k : 0;
+    const uint left = own_k < end ? end - own_k : 0;
     if (e < blocks_a) {
       [[unroll]] for (uint r = 0; r < 4; ++r) staged[i * 4 + r] = fetch_a(rows_at[i * 4 + r], k, left);
     } else if (blocks % threads == 0 || e < blocks) {
@@ -120,10 +121,14 @@ void stage(uint half_m, uint half_n) {
 }
 
 void main() {
-  const uint tile = linear_group();
-  if (tile >= p.tiles) return;
+  const uint group = linear_group();
+  if (group >= p.tiles * p.slices) return;
+  const uint slice = group / p.tiles;
+  const uint tile = group - slice * p.tiles;
   const uint first_row = (tile % p.tiles_m) * tile_m;
   const uint first_column = (tile / p.tiles_m) * tile_n;
+  const uint begin = slice * p.slice_k;
+  const uint end = min(p.k, begin + p.slice_k);
   const uint thread_row = gl_LocalInvocationIndex / threads_n;
   const uint thread_column = gl_LocalInvocationIndex % threads_n;
 
@@ -141,18 +146,18 @@ void main() {
 
   uint half_m = 0, half_n = 0;
   if (overlap) {
-    fetch(0);
+    fetch(begin, end);
     stage(0, 0);
     barrier();
   }
-  [[dont_unroll]] for (uint k = 0; k < p.k; k += step_k) {
-    const bool more = k + step_k < p.k;
+  [[dont_unroll]] for (uint k = begin; k < end; k += step_k) {
+    const bool more = k + step_k < end;
     if (!overlap) {
-      fetch(k);
+      fetch(k, end);
       stage(0, 0);
       barrier();
     } else if (more) {
-      fetch(k + step_k);
+      fetch(k + step_k, end);
     }
 
     [[unroll]] for (uint kk = 0; kk < step_k; ++kk) {
@@ -193,16 +198,17 @@ void main() {
       const uint column = first_column + (j * threads_n + thread_column) * 4;
       if (column >= p.n) continue;
       const uint at = row * p.n + column;
+      const uint out_at = slice * p.m * p.n + at;
       if (aligned_n) {
         vec4 values;
         [[unroll]] for (uint n = 0; n < 4; ++n) {
           values[n] = epilogue(picked[j * 4 + n], column + n, at + n);
         }
-        c[at >> 2] = OUT4(values);
+        c[out_at >> 2] = OUT4(values);
       } else {
         [[unroll]] for (uint n = 0; n < 4; ++n) {
           if (column + n < p.n) {
-            c[(at + n) >> 2][(at + n) & 3] = OUT4(epilogue(picked[j * 4 + n], column + n, at + n)).x;
+            c[(out_at + n) >> 2][(out_at + n) & 3] = OUT4(epilogue(picked[j * 4 + n], column + n, at + n)).x;
           }
         }
       }

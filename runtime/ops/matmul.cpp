@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -91,22 +90,6 @@ std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& c
   const ValueId residual = inputs[matmul_input::residual];
   if (std::count(inputs.begin(), inputs.end(), residual) > 1) return {};
   return {{0, matmul_input::residual}};
-}
-
-std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
-                               DeviceType device) {
-  // How many workgroups it takes to fill such a device; Vulkan doesn't tell.
-  const double filled = device == DeviceType::discrete ? 96 : device == DeviceType::cpu ? 8 : 24;
-  const auto time = [&](size_t i) {
-    const TileWorth& tile = tiles[i];
-    const auto count = static_cast<double>(ceil_div(sizes.m, tile.tile_m) * ceil_div(sizes.n, tile.tile_n));
-    const double work = count * tile.tile_m * tile.tile_n / tile.speed;
-    return work * std::max(1.0, filled / count);
-  };
-  std::vector<size_t> order(tiles.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, time);
-  return order;
 }
 
 const OpDef op_matmul{"matmul", infer_matmul, matmul_flops, kernels};

@@ -39,9 +39,10 @@ std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& c
 struct TileWorth {
   uint32_t tile_m = 0, tile_n = 0;
   double speed = 0;
+  uint32_t slices = 1;  // of K
 };
 // The tiles' indices, the one that should finish first in front: padding at the edges and an unfilled device
-// count against the large ones.
+// count against the large ones, memory traffic and a second dispatch against slices.
 std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes, DeviceType device);
 // The same for a kernel's shapes, each of which has a worth().
 template <typename Shape>
@@ -54,19 +55,44 @@ std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& 
   return in_order;
 }
 
+// ---- split K: more workgroups for a grid that doesn't fill the device -------------------------------
+//
+// A kernel that can start its sums at any k joins in four lines: among its shapes it offers each with
+// best_slices too, cuts K with cut_k, runs a grid of `count` slices whose f32 sums lie one after the other as
+// [count][m][n], and gives that dispatch to sum_slices.
+
+// In how many slices a tile should finish first; 1 where K should stay whole.
+uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device);
+
+// K in `count` pieces of `length`, a multiple of the kernel's step, but for the last one.
+struct KSlices {
+  uint32_t count = 1;
+  uint64_t length = 0;
+};
+// At most `wanted` pieces; fewer when K has fewer steps.
+KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k);
+
+// Turns `product`, a dispatch with matmul_operands and constants that begin with epilogue_constants, into one
+// that stores partial sums to scratch, and appends it and the sum of its slices to `lowered`. Its shader must
+// be a variant whose output is f32.
+void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered);
+// Why the sum can't run on the device, if it can't.
+std::optional<std::string> refuse_slices(const LowerContext& context);
+
 // ---- tiled: shared memory, any device ------------------------------------------------------------
 
 struct TiledShape {
   uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
   bool overlap;  // two halves of shared memory, one being filled while the other is multiplied
   double speed;
+  uint32_t slices = 1;  // of K
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
   uint32_t shared_bytes() const {
     // vec4, rows of an odd pitch, two more at every eighth k.
     const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
     return 16 * vectors * (overlap ? 2 : 1);
   }
-  TileWorth worth() const { return {tile_m, tile_n, speed}; }
+  TileWorth worth() const { return {tile_m, tile_n, speed, slices}; }
   std::string name() const;
 };
 std::span<const TiledShape> tiled_shapes();

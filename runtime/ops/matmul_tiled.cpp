@@ -44,6 +44,8 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
     // measured twice as fast as the tiles above it.
     if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
     fitting.push_back(shape);
+    shape.slices = best_slices(shape.worth(), matmul_sizes(context), context.device());
+    if (shape.slices > 1) fitting.push_back(shape);
   }
   return ranked(fitting, context);
 }
@@ -52,7 +54,8 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
 
 std::string TiledShape::name() const {
   return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
-         std::to_string(thread_m) + "x" + std::to_string(thread_n) + (overlap ? "/overlap" : "");
+         std::to_string(thread_m) + "x" + std::to_string(thread_n) + (overlap ? "/overlap" : "") +
+         (slices > 1 ? "/slices" + std::to_string(slices) : "");
 }
 
 std::span<const TiledShape> tiled_shapes() { return shapes; }
@@ -69,10 +72,12 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
   const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n);
   const uint32_t k_multiple = sizes.k % shape.step_k == 0 ? shape.step_k : sizes.k % 4 == 0 ? 4 : 1;
+  const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
 
-  Lowered lowered;
-  Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("matmul_tiled", matmul_variant(context));
+  Dispatch dispatch;
+  const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
+  dispatch.shader =
+      &find_shader("matmul_tiled", storage_variant(context.input(matmul_input::x).dtype, stored));
   dispatch.constants = epilogue_constants(context);
   dispatch.constants.insert(dispatch.constants.end(),
                             {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k, shape.thread_m,
@@ -82,15 +87,25 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
                                                 .n = to_u32(sizes.n),
                                                 .k = to_u32(sizes.k),
                                                 .tiles_m = to_u32(tiles_m),
-                                                .tiles = to_u32(tiles)});
-  dispatch.groups = spread_groups(context.device(), tiles);
+                                                .tiles = to_u32(tiles),
+                                                .slices = slices.count,
+                                                .slice_k = to_u32(slices.length)});
+  dispatch.groups = spread_groups(context.device(), tiles * slices.count);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
+
+  Lowered lowered;
   lowered.in_place = matmul_in_place(context);
+  if (slices.count > 1) {
+    sum_slices(context, std::move(dispatch), slices, lowered);
+  } else {
+    lowered.dispatches.push_back(std::move(dispatch));
+  }
   return lowered;
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {
   if (auto reason = refuse(context, "matmul_tiled", matmul_variant(context))) return reason;
+  if (auto reason = refuse_slices(context)) return reason;
   const auto fitting = [&](const TiledShape& shape) { return fits(shape, context.device()); };
   if (std::none_of(shapes.begin(), shapes.end(), fitting)) return "no tile fits the device's workgroups";
   return std::nullopt;

@@ -93,23 +93,36 @@ void check(Size size, Types types, Parts parts, uint64_t seed = 1) {
   check_op(op_matmul, make_case(random_inputs(size, types, parts, seed)));
 }
 
-// One kernel a tile, whatever lower_tiled would choose for the shape.
+// One kernel a tile and number of slices of K, whatever lower_tiled would choose for the shape.
+constexpr std::array slice_counts{1u, 2u, 3u, 5u, 8u};
+constexpr size_t tile_count = 7;
+template <size_t index>
+constexpr std::array tile_name{static_cast<char>('0' + index / slice_counts.size()), '/',
+                               static_cast<char>('0' + slice_counts[index % slice_counts.size()])};
 template <size_t index>
 std::optional<std::string> refuse_tile(const LowerContext& context) {
-  if (!fits(tiled_shapes()[index], context.device())) return "does not fit";
+  if (!fits(tiled_shapes()[index / slice_counts.size()], context.device())) return "does not fit";
   return refuse_tiled(context);
 }
 template <size_t index>
 Lowered lower_tile(const LowerContext& context) {
-  return lower_tiled_as(context, tiled_shapes()[index]);
+  TiledShape shape = tiled_shapes()[index / slice_counts.size()];
+  shape.slices = slice_counts[index % slice_counts.size()];
+  return lower_tiled_as(context, shape);
 }
 template <size_t... indices>
 constexpr auto tile_kernels(std::index_sequence<indices...>) {
-  constexpr std::array names{"0", "1", "2", "3", "4", "5", "6"};
-  return std::array{KernelDef{names[indices], refuse_tile<indices>, no_preference, lower_tile<indices>}...};
+  return std::array{KernelDef{{tile_name<indices>.data(), tile_name<indices>.size()},
+                              refuse_tile<indices>,
+                              no_preference,
+                              lower_tile<indices>}...};
 }
-constexpr auto all_tiles = tile_kernels(std::make_index_sequence<7>());
+using tile_indices = std::make_index_sequence<tile_count * slice_counts.size()>;
+constexpr auto all_tiles = tile_kernels(tile_indices());
 const OpDef op_matmul_tiles{"matmul_tiles", infer_matmul, matmul_flops, all_tiles};
+// One tile is enough for what all have in common. A software driver compiles each for a second or more.
+constexpr auto one_tile = std::span(all_tiles).subspan(3 * slice_counts.size(), slice_counts.size());
+const OpDef op_matmul_slices{"matmul_slices", infer_matmul, matmul_flops, one_tile};
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
 template <size_t index>
@@ -234,12 +247,26 @@ TEST_CASE("matmul lets NaN and infinity through, and only where they belong") {
   }
 }
 
-TEST_CASE("every tile of matmul's tiled kernel is right at its edges") {
-  REQUIRE(tiled_shapes().size() == all_tiles.size());
-  for (const Size size : {Size{137, 135, 37}, {129, 65, 48}}) {
-    check_op(op_matmul_tiles, make_case(random_inputs(size, f32, all_parts), op_matmul_tiles));
-  }
-  check_op(op_matmul_tiles, make_case(random_inputs({70, 133, 44}, f16, all_parts), op_matmul_tiles));
+TEST_CASE("every tile of matmul's tiled kernel is right at its edges, K whole and in slices") {
+  REQUIRE(tiled_shapes().size() == tile_count);
+  check_op(op_matmul_tiles, make_case(random_inputs({137, 135, 203}, f32, all_parts), op_matmul_tiles));
+  check_op(op_matmul_tiles, make_case(random_inputs({70, 133, 100}, f16, all_parts), op_matmul_tiles));
+}
+
+TEST_CASE("every tile of matmul's tiled kernel runs a ViT's layer, K whole and in slices") {
+  check_op(op_matmul_tiles, make_case(random_inputs({197, 192, 192}, f32, all_parts), op_matmul_tiles));
+}
+
+TEST_CASE("slices of K let NaN and infinity through, and only where they belong") {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  Inputs inputs = random_inputs({37, 35, 133}, f32, {.bias = true, .residual = true});
+  inputs.x.values[2 * 133 + 132] = nan;  // the last slice of row 2
+  inputs.x.values[36 * 133] = inf;       // the first slice of row 36
+  inputs.weight.values[34 * 133 + 70] = nan;
+  inputs.residual.values[4 * 35 + 5] = -inf;
+  OpCase c = make_case(inputs, op_matmul_slices);
+  c.allow_nonfinite = true;
+  check_op(op_matmul_slices, c);
 }
 
 TEST_CASE("matmul runs every number of rows that the kernel for few of them takes") {
@@ -265,22 +292,31 @@ TEST_CASE("every arrangement of matmul's cooperative matrices is right at its ed
 }
 
 // The second product adds to the first one's result, which nothing else reads: it takes over its memory.
-TEST_CASE("matmul adds to a residual in place") {
+void check_residual_stream(const OpDef& op) {
   constexpr uint64_t m = 45, n = 34, k = 21;
   const HostTensor x = random_tensor({m, k}, DType::f32, 1), w1 = random_tensor({n, k}, DType::f32, 2);
   const HostTensor w2 = random_tensor({n, k}, DType::f32, 3), w3 = random_tensor({m, n}, DType::f32, 4);
   OpCase c;
   c.label = "residual stream";
   c.inputs = {{x, Role::input}, {w1, Role::constant}, {w2, Role::constant}, {w3, Role::constant}};
-  c.build = [](Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
-    const ValueId first = matmul(graph, "first", ids[0], ids[1]);
-    const ValueId second = matmul(graph, "second", ids[0], ids[2], {.residual = first});
-    return {matmul(graph, "third", second, ids[3])};
+  c.build = [&op](Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
+    const auto product = [&](const char* name, ValueId left, ValueId weight, ValueId residual) {
+      return graph.add(op, name, {left, weight, {}, {}, residual},
+                       {{"activation", int64_t{0}}, {"out", static_cast<int64_t>(DType::f32)}})[0];
+    };
+    const ValueId first = product("first", ids[0], ids[1], {});
+    const ValueId second = product("second", ids[0], ids[2], first);
+    return {product("third", second, ids[3], {})};
   };
   const auto first = reference::matmul(x.values, w1.values, m, n, k, {});
   const auto second = reference::matmul(x.values, w2.values, m, n, k, {.residual = first});
   c.expected = {reference::matmul(second, w3.values, m, m, n, {})};
-  check_op(op_matmul, c);
+  check_op(op, c);
+}
+
+TEST_CASE("matmul adds to a residual in place") {
+  check_residual_stream(op_matmul);
+  check_residual_stream(op_matmul_slices);
 }
 
 }  // namespace vitrine::test

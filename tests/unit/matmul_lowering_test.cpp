@@ -71,7 +71,6 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
         const LowerContext context = context_of(graph, device);
         REQUIRE(!refuse_tiled(context));
         const Lowered lowered = lower_tiled(context);
-        REQUIRE(lowered.dispatches.size() == 1);
         const Dispatch& dispatch = lowered.dispatches[0];
         const uint32_t threads = dispatch.constants[4], tile_m = dispatch.constants[5],
                        tile_n = dispatch.constants[6];
@@ -80,7 +79,13 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
         const shader::MatmulTiledParams params = params_of(dispatch);
         CHECK(params.tiles == params.tiles_m * ceil_div(n, tile_n));
         CHECK(uint64_t{params.tiles_m} * tile_m >= m);
-        CHECK(dispatch.groups[0] * dispatch.groups[1] >= params.tiles);
+        CHECK(dispatch.groups[0] * dispatch.groups[1] >= params.tiles * params.slices);
+        // Slices cover K, none is empty, and each starts at a step.
+        CHECK(uint64_t{params.slices} * params.slice_k >= 768);
+        CHECK(uint64_t{params.slices - 1} * params.slice_k < 768);
+        CHECK(params.slice_k % dispatch.constants[7] == 0);
+        CHECK(lowered.dispatches.size() == (params.slices > 1 ? 2 : 1));
+        if (params.slices > 1) CHECK(lowered.scratch == std::vector<uint64_t>{4 * m * n * params.slices});
       }
     }
   }
@@ -98,7 +103,34 @@ TEST_CASE("matmul takes large tiles for large products and small ones for a few 
     return lower_tiled(context_of(graph, device)).dispatches[0].note;
   };
   CHECK(tile(64 * 197, 3072) == "128x128");
-  CHECK(tile(12, 32) == "16x32");
+  CHECK(tile(12, 32).starts_with("16x32"));
+}
+
+TEST_CASE("matmul cuts K where the grid leaves a GPU idle, and only there") {
+  const Capabilities device = discrete_device(32);
+  const auto slices = [&](const Capabilities& on, uint64_t m, uint64_t n, uint64_t k) {
+    const Graph graph = matmul_graph(m, n, k, DType::f32);
+    return params_of(lower_tiled(context_of(graph, on)).dispatches[0]).slices;
+  };
+  CHECK(slices(device, 197, 192, 768) > 1);
+  CHECK(slices(device, 197, 768, 3072) > 1);
+  CHECK(slices(device, 64 * 197, 768, 3072) == 1);
+  CHECK(slices(device, 197, 768, 100) == 1);  // too short to cut
+  Capabilities narrow = device;
+  narrow.max_storage_range = 4 * 197 * 768 * 2 - 1;  // two slices would not fit
+  CHECK(slices(narrow, 197, 768, 3072) == 1);
+  Capabilities cpu = device;
+  cpu.type = DeviceType::cpu;
+  CHECK(slices(cpu, 197, 192, 768) == 1);
+}
+
+TEST_CASE("K is cut into whole steps") {
+  CHECK(cut_k(768, 1, 16).count == 1);
+  CHECK(cut_k(768, 3, 16).length == 256);
+  const KSlices uneven = cut_k(203, 8, 16);
+  CHECK(uneven.count == 7);
+  CHECK(uneven.length == 32);
+  CHECK(cut_k(1, 8, 16).count == 1);
 }
 
 TEST_CASE("a handful of rows has a kernel of its own on GPUs") {
