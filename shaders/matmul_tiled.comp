@@ -1,10 +1,12 @@
 //! variant f32 IN4=vec4 OUT4=vec4
 //! variant f16 IN4=f16vec4 OUT4=f16vec4 needs=storage16
 //! variant f16_f32 IN4=f16vec4 OUT4=vec4 needs=storage16
+//! variant mixed_f16 IN4=f16vec4 TILE4=f16vec4 OUT4=f16vec4 needs=storage16,fp16
+//! variant mixed_f16_f32 IN4=f16vec4 TILE4=f16vec4 OUT4=vec4 needs=storage16,fp16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
 //
-//   grid        tiles of tile_m x tile_n outputs, times the slices of K; neighbours share the columns, so that
-//               W's rows stay in the cache
+//   grid        tiles of tile_m x tile_n outputs, times the slices of K; neighbours share the columns, so
+//               that W's rows stay in the cache
 //   workgroup   walks its slice of K in steps of step_k; a step of A and of W lies in shared memory as f32,
 //               whatever the storage type, with K outermost: [step_k][tile / 4] of vec4
 //   invocation  thread_m x thread_n outputs as blocks of 4 x 4, interleaved across the workgroup: rows
@@ -15,6 +17,14 @@
 //   overlap     the next step's global loads are issued before the current step is multiplied, and go to the
 //               other half of shared memory: one barrier a step. Without it (fewer registers, half the
 //               memory) the other workgroups of the compute unit fill the gap.
+//
+// The mixed variants keep the tiles as halves, two to a register, and write float(a) * float(b) + sum: each
+// product is exact and each sum is f32, as everywhere in Vitrine. RDNA does that in one instruction that reads
+// packed halves (v_fma_mix_f32), Apple's GPUs in any; the gain is half the shared memory and its reads, and
+// more subgroups a core. Sums in packed halves (v_pk_fma_f16: two multiply-adds an instruction) are not taken:
+// four products of 150 times 150 already pass 65504, where f32 has room. A dot product of two halves into f32
+// (v_dot2_f32_f16) would keep the promise, but Mesa's compiler makes v_pk_mul_f16 and v_pk_fma_f16 of GLSL's
+// dot, with halves in between.
 //
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
@@ -68,20 +78,23 @@ const uint blocks_a = tile_m / 4 * step_k4;
 const uint blocks = blocks_a + tile_n / 4 * step_k4;
 const uint loads = (blocks + threads - 1) / threads;
 
-shared vec4 tile_of_a[halves * size_m];
-shared vec4 tile_of_w[halves * size_n];
+#ifndef TILE4
+#define TILE4 vec4
+#endif
+shared TILE4 tile_of_a[halves * size_m];
+shared TILE4 tile_of_w[halves * size_n];
 
 // Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours.
 uint rows_at[loads * 4];
-vec4 staged[loads * 4];
+TILE4 staged[loads * 4];
 const uint unit = k_multiple == 1 ? 1 : 4;
 
 // Four values of a row from its k on, of which those before `left` count.
 #define FETCH(NAME, BUFFER)                                                             \
-  vec4 NAME(uint row, uint k, uint left) {                                             \
-    if (k_multiple == step_k) return vec4(BUFFER[row + k / 4]);                        \
-    if (k_multiple == 4) return left > 0 ? vec4(BUFFER[row + k / 4]) : vec4(0.0);     \
-    return vec4(left > 0 ? element_of(BUFFER, row + k) : 0.0,                          \
+  TILE4 NAME(uint row, uint k, uint left) {                                             \
+    if (k_multiple == step_k) return TILE4(BUFFER[row + k / 4]);                        \
+    if (k_multiple == 4) return left > 0 ? TILE4(BUFFER[row + k / 4]) : TILE4(0.0);     \
+    return TILE4(left > 0 ? element_of(BUFFER, row + k) : 0.0,                          \
                  left > 1 ? element_of(BUFFER, row + k + 1) : 0.0,                      \
                  left > 2 ? element_of(BUFFER, row + k + 2) : 0.0,                      \
                  left > 3 ? element_of(BUFFER, row + k + 3) : 0.0);                     \
@@ -109,8 +122,8 @@ void stage(uint half_m, uint half_n) {
     if (!left) e -= blocks_a;
     const uint k = e % step_k4 * 4;
     [[unroll]] for (uint c = 0; c < 4; ++c) {
-      const vec4 column =
-          vec4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
+      const TILE4 column =
+          TILE4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
       if (left) {
         tile_of_a[half_m + SLOT(k, pitch_m) + c * pitch_m + e / step_k4] = column;
       } else if (blocks % threads == 0 || e < blocks - blocks_a) {
@@ -161,15 +174,15 @@ void main() {
     }
 
     [[unroll]] for (uint kk = 0; kk < step_k; ++kk) {
-      vec4 rows[quads_m];
+      TILE4 rows[quads_m];
       [[unroll]] for (uint i = 0; i < quads_m; ++i) {
         rows[i] = tile_of_a[half_m + thread_row + SLOT(kk, pitch_m) + i * threads_m];
       }
       [[unroll]] for (uint j = 0; j < quads_n; ++j) {
-        const vec4 columns = tile_of_w[half_n + thread_column + SLOT(kk, pitch_n) + j * threads_n];
+        const TILE4 columns = tile_of_w[half_n + thread_column + SLOT(kk, pitch_n) + j * threads_n];
         [[unroll]] for (uint r = 0; r < thread_m; ++r) {
           [[unroll]] for (uint n = 0; n < 4; ++n) {
-            sums[r * thread_n + j * 4 + n] += rows[r / 4][r % 4] * columns[n];
+            sums[r * thread_n + j * 4 + n] += float(rows[r / 4][r % 4]) * float(columns[n]);
           }
         }
       }

@@ -86,6 +86,7 @@ struct TiledShape {
   bool overlap;  // two halves of shared memory, one being filled while the other is multiplied
   double speed;
   uint32_t slices = 1;  // of K
+  bool mixed = false;   // f16 tiles stay halves in shared memory
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
   uint32_t shared_bytes() const {
     // vec4, rows of an odd pitch, two more at every eighth k.
@@ -97,6 +98,8 @@ struct TiledShape {
 };
 std::span<const TiledShape> tiled_shapes();
 bool fits(const TiledShape& shape, const Capabilities& device);
+// Nothing when the device can multiply halves into f32 sums for this node.
+std::optional<std::string> refuse_mixed(const LowerContext& context);
 Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape);
 
 std::optional<std::string> refuse_tiled(const LowerContext& context);

@@ -10,7 +10,9 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t amd = 0x1002;  // Vulkan's vendorID
+// Vulkan's vendorID, and VkDriverIds of Apple's GPUs, of which Ubuntu 24.04's headers know one.
+constexpr uint32_t amd = 0x1002;
+constexpr uint32_t moltenvk = 14, honeykrisp = 26;
 
 // The speeds follow from how many multiply-adds a value that is read from shared memory serves, and from the
 // multiply-adds' share of the loop's instructions.
@@ -35,14 +37,32 @@ bool has_registers(const Capabilities& device) {
   return device.type == DeviceType::cpu || (device.type == DeviceType::discrete && !is_gcn(device));
 }
 
+// Where a multiply-add takes halves at no cost, two to a register as they lie: RDNA's v_fma_mix_f32, and any
+// of Apple's instructions. Elsewhere each half is converted each time it is used, which costs more than the
+// f32 tiles' traffic: a quarter more instructions on Adreno, a tenth on Volta. Vega 20 has the instruction
+// and Vega 10 has not, and Vulkan doesn't tell them apart. RDNA 3 issues two f32 multiply-adds at once, but
+// no two mixed ones; it is told by its matrix units.
+bool mixes_halves(const Capabilities& device) {
+  const bool rdna = device.vendor_id == amd && device.min_subgroup_size == 32;
+  const bool apple = device.driver_id == honeykrisp || device.driver_id == moltenvk;
+  return device.supports(Need::fp16) && device.cooperative_shapes.empty() && (rdna || apple);
+}
+
+// What the shader's variants are called.
+std::string variant_of(const LowerContext& context, DType out, bool mixed) {
+  return (mixed ? "mixed_" : "") + storage_variant(context.input(matmul_input::x).dtype, out);
+}
+
 // Those that fit, the best first.
 std::vector<TiledShape> shapes_for(const LowerContext& context) {
+  const bool mixed = mixes_halves(context.device()) && !refuse_mixed(context);
   std::vector<TiledShape> fitting;
   for (TiledShape shape : shapes) {
     if (!fits(shape, context.device())) continue;
     // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
     // measured twice as fast as the tiles above it.
     if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
+    shape.mixed = mixed;
     fitting.push_back(shape);
     shape.slices = best_slices(shape.worth(), matmul_sizes(context), context.device());
     if (shape.slices > 1) fitting.push_back(shape);
@@ -55,7 +75,7 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
 std::string TiledShape::name() const {
   return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
          std::to_string(thread_m) + "x" + std::to_string(thread_n) + (overlap ? "/overlap" : "") +
-         (slices > 1 ? "/slices" + std::to_string(slices) : "");
+         (mixed ? "/mixed" : "") + (slices > 1 ? "/slices" + std::to_string(slices) : "");
 }
 
 std::span<const TiledShape> tiled_shapes() { return shapes; }
@@ -67,6 +87,12 @@ bool fits(const TiledShape& shape, const Capabilities& device) {
          !(shape.overlap && is_gcn(device));
 }
 
+std::optional<std::string> refuse_mixed(const LowerContext& context) {
+  if (context.input(matmul_input::x).dtype != DType::f16)
+    return "only f16 tiles can be kept as halves, x is f32";
+  return context.missing("matmul_tiled", variant_of(context, context.output(0).dtype, true));
+}
+
 Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   const MatmulSizes sizes = matmul_sizes(context);
   const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
@@ -76,8 +102,7 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
 
   Dispatch dispatch;
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
-  dispatch.shader =
-      &find_shader("matmul_tiled", storage_variant(context.input(matmul_input::x).dtype, stored));
+  dispatch.shader = &find_shader("matmul_tiled", variant_of(context, stored, shape.mixed));
   dispatch.constants = epilogue_constants(context);
   dispatch.constants.insert(dispatch.constants.end(),
                             {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k, shape.thread_m,
@@ -91,7 +116,8 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
                                                 .slices = slices.count,
                                                 .slice_k = to_u32(slices.length)});
   dispatch.groups = spread_groups(context.device(), tiles * slices.count);
-  dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
+  dispatch.note =
+      std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n) + (shape.mixed ? " mixed" : "");
 
   Lowered lowered;
   lowered.in_place = matmul_in_place(context);

@@ -99,30 +99,37 @@ constexpr size_t tile_count = 7;
 template <size_t index>
 constexpr std::array tile_name{static_cast<char>('0' + index / slice_counts.size()), '/',
                                static_cast<char>('0' + slice_counts[index % slice_counts.size()])};
-template <size_t index>
+template <bool mixed, size_t index>
 std::optional<std::string> refuse_tile(const LowerContext& context) {
   if (!fits(tiled_shapes()[index / slice_counts.size()], context.device())) return "does not fit";
+  if (mixed) return refuse_mixed(context);
   return refuse_tiled(context);
 }
-template <size_t index>
+template <bool mixed, size_t index>
 Lowered lower_tile(const LowerContext& context) {
   TiledShape shape = tiled_shapes()[index / slice_counts.size()];
   shape.slices = slice_counts[index % slice_counts.size()];
+  shape.mixed = mixed;
   return lower_tiled_as(context, shape);
 }
-template <size_t... indices>
+template <bool mixed, size_t... indices>
 constexpr auto tile_kernels(std::index_sequence<indices...>) {
   return std::array{KernelDef{{tile_name<indices>.data(), tile_name<indices>.size()},
-                              refuse_tile<indices>,
+                              refuse_tile<mixed, indices>,
                               no_preference,
-                              lower_tile<indices>}...};
+                              lower_tile<mixed, indices>}...};
 }
 using tile_indices = std::make_index_sequence<tile_count * slice_counts.size()>;
-constexpr auto all_tiles = tile_kernels(tile_indices());
+constexpr auto all_tiles = tile_kernels<false>(tile_indices());
+constexpr auto all_mixed_tiles = tile_kernels<true>(tile_indices());
 const OpDef op_matmul_tiles{"matmul_tiles", infer_matmul, matmul_flops, all_tiles};
+const OpDef op_matmul_mixed{"matmul_mixed", infer_matmul, matmul_flops, all_mixed_tiles};
 // One tile is enough for what all have in common. A software driver compiles each for a second or more.
 constexpr auto one_tile = std::span(all_tiles).subspan(3 * slice_counts.size(), slice_counts.size());
+constexpr auto one_mixed_tile =
+    std::span(all_mixed_tiles).subspan(3 * slice_counts.size(), slice_counts.size());
 const OpDef op_matmul_slices{"matmul_slices", infer_matmul, matmul_flops, one_tile};
+const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_flops, one_mixed_tile};
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
 template <size_t index>
@@ -255,6 +262,38 @@ TEST_CASE("every tile of matmul's tiled kernel is right at its edges, K whole an
 
 TEST_CASE("every tile of matmul's tiled kernel runs a ViT's layer, K whole and in slices") {
   check_op(op_matmul_tiles, make_case(random_inputs({197, 192, 192}, f32, all_parts), op_matmul_tiles));
+}
+
+void require_half_arithmetic() {
+  if (!test_device().device->capabilities().supports(Need::storage16 | Need::fp16)) {
+    SKIP("the device has no arithmetic on halves");
+  }
+}
+
+TEST_CASE("every tile of halves is right at its edges, K whole and in slices") {
+  require_half_arithmetic();
+  check_op(op_matmul_mixed, make_case(random_inputs({129, 68, 203}, f16, all_parts), op_matmul_mixed));
+  for (const Types types : {f16, f16_f32}) {
+    check_op(op_matmul_mixed_slices,
+             make_case(random_inputs({70, 135, 100}, types, {}), op_matmul_mixed_slices));
+    check_op(op_matmul_mixed_slices,
+             make_case(random_inputs({197, 68, 192}, types, {}), op_matmul_mixed_slices));
+  }
+}
+
+// Products of halves reach 65504 squared, and sums of them have more digits than a half: both are f32's.
+TEST_CASE("products of halves neither overflow nor lose digits") {
+  for (const uint64_t rows : {3u, 33u}) {
+    Inputs inputs = random_inputs({rows, 37, 100}, f16_f32, {});
+    for (HostTensor* tensor : {&inputs.x, &inputs.weight}) {
+      for (double& value : tensor->values) value = round_to(DType::f16, value * 60000);
+    }
+    check_op(op_matmul, make_case(inputs));
+    check_op(op_matmul_slices, make_case(inputs, op_matmul_slices));
+    if (test_device().device->capabilities().supports(Need::storage16 | Need::fp16)) {
+      check_op(op_matmul_mixed_slices, make_case(inputs, op_matmul_mixed_slices));
+    }
+  }
 }
 
 TEST_CASE("slices of K let NaN and infinity through, and only where they belong") {

@@ -169,6 +169,32 @@ TEST_CASE("matmul's registers are spared where there are few") {
   }
 }
 
+TEST_CASE("f16 tiles are kept as halves where a multiply-add converts them for nothing") {
+  Capabilities rdna = discrete_device(64);
+  rdna.vendor_id = 0x1002;
+  rdna.min_subgroup_size = 32;
+  rdna.cooperative_shapes.clear();
+  const auto variant = [](const Capabilities& device, DType dtype) {
+    const Graph graph = matmul_graph(64 * 197, 3072, 768, dtype);
+    return lower_tiled(context_of(graph, device)).dispatches[0].shader->variant;
+  };
+  CHECK(variant(rdna, DType::f16) == "mixed_f16");
+  CHECK(variant(rdna, DType::f32) == "f32");
+  Capabilities apple = least_device();
+  apple.has = Need::storage16 | Need::fp16;
+  apple.driver_id = 26;  // Honeykrisp
+  CHECK(variant(apple, DType::f16) == "mixed_f16");
+  Capabilities storage_only = rdna;
+  storage_only.has = Need::storage16;
+  CHECK(variant(storage_only, DType::f16) == "f16");
+  Capabilities gcn = rdna;
+  gcn.min_subgroup_size = 64;
+  CHECK(variant(gcn, DType::f16) == "f16");
+  Capabilities with_matrices = rdna;
+  with_matrices.cooperative_shapes = discrete_device(64).cooperative_shapes;
+  CHECK(variant(with_matrices, DType::f16) == "f16");
+}
+
 TEST_CASE("matmul's matrix units take the largest listed matrix of the right types") {
   for (const uint32_t subgroup_size : {32u, 64u}) {
     const Capabilities device = discrete_device(subgroup_size);
