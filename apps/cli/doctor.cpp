@@ -9,6 +9,7 @@
 #include <set>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/doctor_candidates.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/range_report.h"
@@ -19,6 +20,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/compiler_figures.h"
+#include "runtime/vk/shared_memory.h"
 
 namespace vitrine::cli {
 namespace {
@@ -30,6 +32,8 @@ struct DoctorOptions {
   std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
                                     "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
+  bool candidates = false;
+  std::vector<std::string> halved;  // names of specialization constants
   std::string input, only;
   ModelFlags flags;
 };
@@ -56,9 +60,14 @@ struct PlannedModel {
 
 struct CompiledKernel {
   const Dispatch* dispatch = nullptr;  // the first one that uses it
+  std::string op, kernel;
+  bool chosen = false;  // some plan uses it
   std::shared_ptr<const Pipeline> pipeline;
   std::vector<ExecutableStatistics> statistics;
   CompilerFigures figures;
+  // The same with one specialization constant halved: what differs is what that half costs.
+  std::string halved;  // the constant's name; empty: there is no such pipeline
+  std::vector<ExecutableStatistics> halved_statistics;
 };
 
 void require_memory(const PlannedModel& model, const Capabilities& device) {
@@ -97,18 +106,60 @@ std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::s
   return models;
 }
 
-// One entry a pipeline, in the order in which the models use them.
-std::vector<CompiledKernel> compile(const std::vector<PlannedModel>& models, PipelineStore& store) {
+// The constant of `names` that the pipeline has, when it can be halved.
+std::optional<uint32_t> constant_to_halve(const CompiledKernel& kernel,
+                                          const std::vector<std::string>& names) {
+  for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
+    const uint32_t value = kernel.dispatch->constants.at(constant.id);
+    if (std::ranges::find(names, constant.name) != names.end() && value >= 2 && value % 2 == 0) {
+      return constant.id;
+    }
+  }
+  return std::nullopt;
+}
+
+void compile_halves(const std::vector<std::string>& names, PipelineStore& store,
+                    std::vector<CompiledKernel>& kernels) {
+  for (CompiledKernel& kernel : kernels) {
+    const std::optional<uint32_t> id = constant_to_halve(kernel, names);
+    if (!id) continue;
+    Dispatch half = *kernel.dispatch;
+    half.constants[*id] /= 2;
+    const Dispatch* const one = &half;
+    kernel.halved = kernel.pipeline->reflection().constants[*id].name;
+    kernel.halved_statistics = store.get({&one, 1})[0]->statistics();
+  }
+}
+
+// One entry a pipeline, in the order in which the models use them; behind them what could be used.
+std::vector<CompiledKernel> compile(const std::vector<PlannedModel>& models,
+                                    const std::vector<CandidateDispatches>& candidates,
+                                    PipelineStore& store) {
   std::vector<CompiledKernel> kernels;
   std::set<const Pipeline*> seen;
+  const auto add = [&](CompiledKernel kernel, std::shared_ptr<const Pipeline> pipeline) {
+    if (!seen.insert(pipeline.get()).second) return;
+    kernel.pipeline = std::move(pipeline);
+    kernel.statistics = kernel.pipeline->statistics();
+    kernel.figures = figures_of(kernel.statistics);
+    kernels.push_back(std::move(kernel));
+  };
   for (const PlannedModel& model : models) {
     const std::vector<const Dispatch*> dispatches = model.plan.dispatches();
     const auto pipelines = store.get(dispatches);
     for (size_t i = 0; i < dispatches.size(); ++i) {
-      if (!seen.insert(pipelines[i].get()).second) continue;
-      CompiledKernel kernel{dispatches[i], pipelines[i], pipelines[i]->statistics(), {}};
-      kernel.figures = figures_of(kernel.statistics);
-      kernels.push_back(std::move(kernel));
+      CompiledKernel kernel{.dispatch = dispatches[i], .chosen = true};
+      if (i < model.plan.steps.size()) {  // behind the steps come what packs constants
+        kernel.op = model.plan.graph->nodes()[model.plan.steps[i].node].op->name;
+        kernel.kernel = model.plan.steps[i].kernel;
+      }
+      add(std::move(kernel), pipelines[i]);
+    }
+  }
+  for (const CandidateDispatches& candidate : candidates) {
+    for (const Dispatch& dispatch : candidate.dispatches) {
+      const Dispatch* const one = &dispatch;
+      add({.dispatch = one, .op = candidate.op, .kernel = candidate.kernel}, store.get({&one, 1})[0]);
     }
   }
   return kernels;
@@ -135,21 +186,29 @@ uint32_t subgroup_size_of(const CompiledKernel& kernel) {
   return kernel.statistics.empty() ? kernel.dispatch->subgroup_size : kernel.statistics.front().subgroup_size;
 }
 
+std::optional<double> shared_bytes(const CompiledKernel& kernel) {
+  const auto bytes = shared_bytes_of(kernel.dispatch->shader->words, kernel.dispatch->constants);
+  if (!bytes) return std::nullopt;
+  return static_cast<double>(*bytes);
+}
+
 void print_table(const std::vector<CompiledKernel>& kernels) {
-  std::vector<std::array<std::string, 10>> rows = {{"shader", "workgroup", "subgroup", "registers", "spills",
-                                                    "scratch", "occupancy", "cycles", "instructions",
-                                                    "code"}};
+  std::vector<std::array<std::string, 11>> rows = {{"shader", "workgroup", "subgroup", "registers", "spills",
+                                                    "scratch", "shared", "occupancy", "cycles",
+                                                    "instructions", "code"}};
   for (const CompiledKernel& kernel : kernels) {
     const CompilerFigures& f = kernel.figures;
     std::string name =
         std::string(kernel.dispatch->shader->shader) + "/" + std::string(kernel.dispatch->shader->variant);
     if (!kernel.dispatch->note.empty()) name += " " + kernel.dispatch->note;
+    if (!kernel.chosen) name += " (not chosen)";
     const uint32_t subgroup = subgroup_size_of(kernel);
     rows.push_back({name, workgroup_text(kernel), subgroup == 0 ? "-" : std::to_string(subgroup),
-                    number(f.registers), number(f.spills), number(f.scratch_bytes), number(f.occupancy),
-                    number(f.cycles), number(f.instructions), number(f.code_bytes)});
+                    number(f.registers), number(f.spills), number(f.scratch_bytes),
+                    number(shared_bytes(kernel)), number(f.occupancy), number(f.cycles),
+                    number(f.instructions), number(f.code_bytes)});
   }
-  std::array<size_t, 10> widths{};
+  std::array<size_t, 11> widths{};
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -184,6 +243,12 @@ void print_line(const nlohmann::ordered_json& line) {
   std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
+void put_statistics(nlohmann::ordered_json& out, const std::vector<ExecutableStatistics>& executables) {
+  for (const ExecutableStatistics& executable : executables) {
+    for (const auto& [name, value] : executable.values) out[executable.executable][name] = value;
+  }
+}
+
 void print_json(const Capabilities& device, const std::vector<PlannedModel>& models,
                 const std::vector<CompiledKernel>& kernels, size_t spilling) {
   for (const PlannedModel& model : models) {
@@ -201,10 +266,15 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
   for (const CompiledKernel& kernel : kernels) {
     const CompilerFigures& f = kernel.figures;
     nlohmann::ordered_json line;
+    line["op"] = kernel.op;
+    line["kernel"] = kernel.kernel;
+    line["chosen"] = kernel.chosen;
     line["shader"] = kernel.dispatch->shader->shader;
     line["variant"] = kernel.dispatch->shader->variant;
     line["note"] = kernel.dispatch->note;
-    line["constants"] = kernel.dispatch->constants;
+    for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
+      line["constants"][constant.name] = kernel.dispatch->constants.at(constant.id);
+    }
     line["workgroup"] = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
     line["subgroup"] = subgroup_size_of(kernel);
     const auto put = [&](const char* name, const std::optional<double>& value) {
@@ -217,10 +287,12 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
     put("cycles", f.cycles);
     put("instructions", f.instructions);
     put("code_bytes", f.code_bytes);
+    put("shared_bytes", shared_bytes(kernel));
     line["spills_to_memory"] = f.spills_to_memory();
-    for (const ExecutableStatistics& executable : kernel.statistics) {
-      for (const auto& [name, value] : executable.values)
-        line["statistics"][executable.executable][name] = value;
+    put_statistics(line["statistics"], kernel.statistics);
+    if (!kernel.halved.empty()) {
+      line["halved"]["constant"] = kernel.halved;
+      put_statistics(line["halved"]["statistics"], kernel.halved_statistics);
     }
     print_line(line);
   }
@@ -240,11 +312,18 @@ void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
   const Capabilities& capabilities = device->capabilities();
   const std::vector<PlannedModel> models = plan_models(options, common.dtype, capabilities);
   PipelineStore store(*device, true);
-  const std::vector<CompiledKernel> kernels = compile(models, store);
+  std::vector<CandidateDispatches> candidates;
+  if (options.candidates) {
+    std::vector<const Plan*> plans;
+    for (const PlannedModel& model : models) plans.push_back(&model.plan);
+    candidates = largest_candidates(plans);
+  }
+  std::vector<CompiledKernel> kernels = compile(models, candidates, store);
+  compile_halves(options.halved, store, kernels);
 
   std::vector<std::string> spilling;
   for (const CompiledKernel& kernel : kernels) {
-    if (!kernel.figures.spills_to_memory()) continue;
+    if (!kernel.chosen || !kernel.figures.spills_to_memory()) continue;
     spilling.push_back(std::string(kernel.dispatch->shader->shader) + "/" +
                        std::string(kernel.dispatch->shader->variant));
   }
@@ -292,7 +371,15 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
       ->capture_default_str();
   command->add_option("--variant", options->flags.variants,
                       "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
-  command->add_flag("--json", options->json, "One JSON object a line: kernels or pipelines, then the device");
+  command->add_flag("--candidates", options->candidates,
+                    "Compile every kernel and tile that could run the largest matmul and attention, too");
+  command
+      ->add_option("--halve", options->halved,
+                   "Specialization constants: pipelines that have one are compiled once more with half of "
+                   "it, for the JSON; the difference is what a known amount of work costs")
+      ->delimiter(',');
+  command->add_flag("--json", options->json,
+                    "One JSON object a line: models, kernels or pipelines, then the device");
   command->callback([&common, options] { run_doctor(common, *options); });
 }
 
