@@ -3,13 +3,20 @@
 // softmax(scale * Q K^T) V with an online softmax: the scores never leave the workgroup. For GPUs.
 //
 //   grid        blocks of block_q queries of one head of one batch
-//   workgroup   walks the keys, block_k at a time. In shared memory, all f32: the queries' block (once), one
-//               block that holds first the keys and then the values, the block of scores, and a little for
-//               the reductions. Rows of vec4 have an odd length: neighbouring rows start in different banks
-//   scores      an invocation makes (block_q / score_rows) x (block_k / score_columns) of them, interleaved
-//   statistics  threads / block_q neighbouring invocations share a row; each keeps the running sum of its own
-//               columns, so that only the maximum is exchanged at every step; the sums are added at the end
-//   values      an invocation keeps (block_q / value_rows) rows x values_each vec4 of columns in registers
+//   workgroup   walks the keys, block_k at a time. In shared memory, all f32: a chunk of the queries' and the keys'
+//               columns, or a slice of the values; and the weights of that slice. Rows of vec4 have an odd length:
+//               neighbouring rows start in different banks
+//   invocation  the same rows in both products, row r + i * rows, and in its registers: score_i x score_j scores,
+//               column c + j * columns; and score_i x value_j vec4 of sums of values, columns likewise
+//   scores      a product of blocks like matmul_tiled's, chunk4 vec4 of the width at a time
+//   statistics  `columns` neighbouring invocations share a row; each keeps the running sum of its own scores, so
+//               that only the maximum is exchanged at every step; the sums are added at the end
+//   values      the columns j of a slice belong to `slice` keys in a row: their weights are written to shared
+//               memory, where all that share the row read them
+//
+// So shared memory depends on the tile, not on the width of a head times the tile: 15 KiB for 64 x 64, which lets
+// four waves onto each of an AMD SIMD's (64 KiB for 16 waves of 64), and each vec4 that is read serves as many
+// products as in matmul_tiled.
 //
 // Statistics are f32. A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN
 // or +inf score: the maximum may or may not notice a NaN, but exp(NaN - maximum) carries it into the sum and
@@ -31,35 +38,33 @@ layout(set = 0, binding = 3) writeonly buffer Out { T result[]; };
 layout(set = 0, binding = 4) writeonly buffer Lse { float lse[]; };
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint threads = 128;  // the same number
-layout(constant_id = 2) const uint block_q = 32;
-layout(constant_id = 3) const uint block_k = 32;
+layout(constant_id = 1) const uint threads = 256;  // the same number
+layout(constant_id = 2) const uint block_q = 64;
+layout(constant_id = 3) const uint block_k = 64;
 layout(constant_id = 4) const uint key_width = 64;
 layout(constant_id = 5) const uint value_width = 64;
-layout(constant_id = 6) const uint score_columns = 8;  // invocations along the keys, and the rest along queries
-layout(constant_id = 7) const uint value_columns = 16;  // invocations along the values' columns, likewise
-layout(constant_id = 8) const bool aligned = false;     // every row of every head starts at a multiple of 4
-layout(constant_id = 9) const bool store_lse = false;
+layout(constant_id = 6) const uint columns = 16;  // invocations along the keys and along the values' columns
+layout(constant_id = 7) const uint chunk4 = 4;    // vec4 of a query's or key's columns at a time
+layout(constant_id = 8) const uint slice = 16;    // keys whose values are mixed at a time: a multiple of columns and 4
+layout(constant_id = 9) const bool aligned = false;  // every row of every head starts at a multiple of 4
+layout(constant_id = 10) const bool store_lse = false;
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
-const uint key_stride = key_width4 | 1;
+const uint chunk_stride = chunk4 | 1;
 const uint value_stride = value_width4 | 1;
-const uint score_stride = block_k + 4;
+const uint weight_stride = slice + 4;
 
-const uint score_rows = threads / score_columns;
-const uint score_i = block_q / score_rows;
-const uint score_j = block_k / score_columns;
-const uint sharers = threads / block_q;
-const uint value_rows = threads / value_columns;
-const uint value_i = block_q / value_rows;
-const uint value_j = (value_width4 + value_columns - 1) / value_columns;
+const uint rows = threads / columns;
+const uint score_i = block_q / rows;
+const uint score_j = block_k / columns;
+const uint slice_j = slice / columns;
+const uint value_j = (value_width4 + columns - 1) / columns;
 
-shared vec4 queries[block_q * key_stride];
-shared vec4 block[block_k * (key_stride > value_stride ? key_stride : value_stride)];
-shared float scores[block_q * score_stride];
-shared float partials[threads];
-shared float corrections[block_q];
+const uint chunk_size = (block_q + block_k) * chunk_stride;
+const uint slice_size = slice * value_stride;
+shared vec4 block[chunk_size > slice_size ? chunk_size : slice_size];
+shared float weights[block_q * weight_stride];
 
 #define minus_infinity uintBitsToFloat(0xff800000u)
 
@@ -67,8 +72,9 @@ shared float corrections[block_q];
 #define FETCH(NAME, BUFFER, WIDTH)                                                          \
   vec4 NAME(uint start, uint column) {                                                      \
     const uint at = start + column;                                                         \
-    if (aligned) return vec4(BUFFER[at >> 2]);                                              \
-    return vec4(element_of(BUFFER, at), column + 1 < WIDTH ? element_of(BUFFER, at + 1) : 0.0, \
+    if (aligned) return column < WIDTH ? vec4(BUFFER[at >> 2]) : vec4(0.0);                 \
+    return vec4(column < WIDTH ? element_of(BUFFER, at) : 0.0,                              \
+                column + 1 < WIDTH ? element_of(BUFFER, at + 1) : 0.0,                      \
                 column + 2 < WIDTH ? element_of(BUFFER, at + 2) : 0.0,                      \
                 column + 3 < WIDTH ? element_of(BUFFER, at + 3) : 0.0);                     \
   }
@@ -84,128 +90,129 @@ void main() {
   const uint batch = work / query_blocks / p.heads;
   const uint first_query = work % query_blocks * block_q;
   const uint thread = gl_LocalInvocationIndex;
+  const uint row = thread / columns;
+  const uint column = thread % columns;
 
   const uint q_start = batch * p.queries * p.q_stride + p.q_offset + head * key_width;
   const uint k_start = batch * p.keys * p.k_stride + p.k_offset + head * key_width;
   const uint v_start = batch * p.keys * p.v_stride + p.v_offset + head * value_width;
 
-  // Queries past the end are the last one again: computed, not stored.
-  for (uint e = thread; e < block_q * key_width4; e += threads) {
-    const uint row = min(first_query + e / key_width4, p.queries - 1);
-    queries[e / key_width4 * key_stride + e % key_width4] = fetch_q(q_start + row * p.q_stride, e % key_width4 * 4);
+  float maximum[score_i];
+  float sum[score_i];  // of this invocation's columns
+  vec4 mixed[score_i * value_j];
+  [[unroll]] for (uint i = 0; i < score_i; ++i) {
+    maximum[i] = minus_infinity;
+    sum[i] = 0.0;
   }
-
-  const uint score_row = thread / score_columns;
-  const uint score_column = thread % score_columns;
-  const uint row = thread / sharers;  // whose statistics this invocation shares
-  const uint share = thread % sharers;
-  const uint value_row = thread / value_columns;
-  const uint value_column = thread % value_columns;
-
-  float maximum = minus_infinity;
-  float sum = 0.0;  // of this invocation's columns
-  vec4 mixed[value_i * value_j];
-  [[unroll]] for (uint i = 0; i < value_i * value_j; ++i) mixed[i] = vec4(0.0);
+  [[unroll]] for (uint i = 0; i < score_i * value_j; ++i) mixed[i] = vec4(0.0);
 
   [[dont_unroll]] for (uint first_key = 0; first_key < p.keys; first_key += block_k) {
-    // Keys. Past the end they are the last one again; their scores are replaced below.
-    for (uint e = thread; e < block_k * key_width4; e += threads) {
-      const uint key = min(first_key + e / key_width4, p.keys - 1);
-      block[e / key_width4 * key_stride + e % key_width4] = fetch_k(k_start + key * p.k_stride, e % key_width4 * 4);
-    }
-    barrier();
-
     float dots[score_i * score_j];
     [[unroll]] for (uint i = 0; i < score_i * score_j; ++i) dots[i] = 0.0;
-    [[dont_unroll]] for (uint d = 0; d < key_width4; ++d) {
-      vec4 a[score_i];
-      [[unroll]] for (uint i = 0; i < score_i; ++i) a[i] = queries[(score_row + i * score_rows) * key_stride + d];
-      [[unroll]] for (uint j = 0; j < score_j; ++j) {
-        const vec4 b = block[(score_column + j * score_columns) * key_stride + d];
-        [[unroll]] for (uint i = 0; i < score_i; ++i) dots[i * score_j + j] = multiply_add(a[i], b, dots[i * score_j + j]);
+    [[dont_unroll]] for (uint first = 0; first < key_width4; first += chunk4) {
+      // Past the end, queries and keys are the last one again: computed, but the queries aren't stored, and
+      // the keys' scores are replaced below.
+      for (uint e = thread; e < block_q * chunk4; e += threads) {
+        const uint at = min(first_query + e / chunk4, p.queries - 1) * p.q_stride;
+        block[e / chunk4 * chunk_stride + e % chunk4] = fetch_q(q_start + at, (first + e % chunk4) * 4);
       }
-    }
-    [[unroll]] for (uint i = 0; i < score_i; ++i) {
-      [[unroll]] for (uint j = 0; j < score_j; ++j) {
-        const uint column = score_column + j * score_columns;
-        scores[(score_row + i * score_rows) * score_stride + column] =
-            first_key + column < p.keys ? dots[i * score_j + j] * p.scale : minus_infinity;
+      for (uint e = thread; e < block_k * chunk4; e += threads) {
+        const uint at = min(first_key + e / chunk4, p.keys - 1) * p.k_stride;
+        block[(block_q + e / chunk4) * chunk_stride + e % chunk4] = fetch_k(k_start + at, (first + e % chunk4) * 4);
       }
-    }
-    barrier();
-
-    // Values, into the memory of the keys. Past the end they are zero: 0 * NaN would not vanish.
-    for (uint e = thread; e < block_k * value_width4; e += threads) {
-      const uint key = first_key + e / value_width4;
-      vec4 value = vec4(0.0);
-      if (key < p.keys) value = fetch_v(v_start + key * p.v_stride, e % value_width4 * 4);
-      block[e / value_width4 * value_stride + e % value_width4] = value;
-    }
-
-    float highest = minus_infinity;
-    for (uint column = share; column < block_k; column += sharers) {
-      highest = max(highest, scores[row * score_stride + column]);
-    }
-    partials[thread] = highest;
-    barrier();
-
-    const float before = maximum;
-    for (uint i = 0; i < sharers; ++i) maximum = max(maximum, partials[row * sharers + i]);
-    // While all scores are -inf, any finite number in place of the maximum gives the right weights: zeros.
-    const float shift = maximum == minus_infinity ? 0.0 : maximum;
-    const float correction = exp(before - shift);
-    sum *= correction;
-    for (uint column = share; column < block_k; column += sharers) {
-      const float weight = exp(scores[row * score_stride + column] - shift);
-      scores[row * score_stride + column] = weight;
-      sum += weight;
-    }
-    if (share == 0) corrections[row] = correction;
-    barrier();
-
-    [[unroll]] for (uint i = 0; i < value_i; ++i) {
-      const float c = corrections[value_row + i * value_rows];
-      [[unroll]] for (uint j = 0; j < value_j; ++j) mixed[i * value_j + j] *= c;
-    }
-    [[dont_unroll]] for (uint key = 0; key < block_k; key += 4) {
-      vec4 weights[value_i];
-      [[unroll]] for (uint i = 0; i < value_i; ++i) {
-        const uint at = (value_row + i * value_rows) * score_stride + key;
-        weights[i] = vec4(scores[at], scores[at + 1], scores[at + 2], scores[at + 3]);
-      }
-      [[unroll]] for (uint j = 0; j < value_j; ++j) {
-        // Columns past the width repeat the last: computed, not stored.
-        const uint at = key * value_stride + min(value_column + j * value_columns, value_width4 - 1);
-        [[unroll]] for (uint s = 0; s < 4; ++s) {
-          const vec4 value = block[at + s * value_stride];
-          [[unroll]] for (uint i = 0; i < value_i; ++i) mixed[i * value_j + j] += weights[i][s] * value;
+      barrier();
+      [[unroll]] for (uint d = 0; d < chunk4; ++d) {
+        vec4 a[score_i];
+        [[unroll]] for (uint i = 0; i < score_i; ++i) a[i] = block[(row + i * rows) * chunk_stride + d];
+        [[unroll]] for (uint j = 0; j < score_j; ++j) {
+          const vec4 b = block[(block_q + column + j * columns) * chunk_stride + d];
+          [[unroll]] for (uint i = 0; i < score_i; ++i) {
+            dots[i * score_j + j] = multiply_add(a[i], b, dots[i * score_j + j]);
+          }
         }
       }
+      barrier();
     }
-    barrier();  // before the next keys overwrite the values, and the next scores these
+
+    [[unroll]] for (uint i = 0; i < score_i; ++i) {
+      float highest = minus_infinity;
+      [[unroll]] for (uint j = 0; j < score_j; ++j) {
+        const bool is_key = first_key + column + j * columns < p.keys;
+        dots[i * score_j + j] = is_key ? dots[i * score_j + j] * p.scale : minus_infinity;
+        highest = max(highest, dots[i * score_j + j]);
+      }
+      weights[(row + i * rows) * weight_stride + column] = highest;
+    }
+    barrier();
+    [[unroll]] for (uint i = 0; i < score_i; ++i) {
+      const float before = maximum[i];
+      for (uint c = 0; c < columns; ++c) {
+        maximum[i] = max(maximum[i], weights[(row + i * rows) * weight_stride + c]);
+      }
+      // While all scores are -inf, any finite number in place of the maximum gives the right weights: zeros.
+      const float shift = maximum[i] == minus_infinity ? 0.0 : maximum[i];
+      const float correction = exp(before - shift);
+      sum[i] *= correction;
+      [[unroll]] for (uint j = 0; j < value_j; ++j) mixed[i * value_j + j] *= correction;
+      [[unroll]] for (uint j = 0; j < score_j; ++j) {
+        dots[i * score_j + j] = exp(dots[i * score_j + j] - shift);
+        sum[i] += dots[i * score_j + j];
+      }
+    }
+    barrier();  // before the weights overwrite the maxima
+
+    const uint end = min(first_key + block_k, p.keys);
+    [[dont_unroll]] for (uint slice_key = first_key; slice_key < end; slice_key += slice) {
+      [[unroll]] for (uint i = 0; i < score_i; ++i) {
+        [[unroll]] for (uint j = 0; j < slice_j; ++j) {
+          weights[(row + i * rows) * weight_stride + column + j * columns] = dots[i * score_j + j];
+        }
+        // The next slice's weights move up, so that the array is only ever indexed by constants.
+        [[unroll]] for (uint j = slice_j; j < score_j; ++j) dots[i * score_j + j - slice_j] = dots[i * score_j + j];
+      }
+      // Values past the end are zero: 0 * NaN would not vanish.
+      for (uint e = thread; e < slice * value_width4; e += threads) {
+        const uint key = slice_key + e / value_width4;
+        vec4 value = vec4(0.0);
+        if (key < p.keys) value = fetch_v(v_start + key * p.v_stride, e % value_width4 * 4);
+        block[e / value_width4 * value_stride + e % value_width4] = value;
+      }
+      barrier();
+      [[dont_unroll]] for (uint key = 0; key < slice; key += 4) {  // Apple's compiler would hoist all loads
+        vec4 four[score_i];
+        [[unroll]] for (uint i = 0; i < score_i; ++i) {
+          const uint at = (row + i * rows) * weight_stride + key;
+          four[i] = vec4(weights[at], weights[at + 1], weights[at + 2], weights[at + 3]);
+        }
+        [[unroll]] for (uint j = 0; j < value_j; ++j) {
+          // Columns past the width repeat the last: computed, not stored.
+          const uint at = key * value_stride + min(column + j * columns, value_width4 - 1);
+          [[unroll]] for (uint n = 0; n < 4; ++n) {
+            const vec4 value = block[at + n * value_stride];
+            [[unroll]] for (uint i = 0; i < score_i; ++i) mixed[i * value_j + j] += four[i][n] * value;
+          }
+        }
+      }
+      barrier();  // before the next slice, keys or maxima
+    }
   }
 
-  partials[thread] = sum;
+  [[unroll]] for (uint i = 0; i < score_i; ++i) weights[(row + i * rows) * weight_stride + column] = sum[i];
   barrier();
-  if (share == 0) {
+  [[unroll]] for (uint i = 0; i < score_i; ++i) {
+    const uint r = row + i * rows;
     float total = 0.0;
-    for (uint i = 0; i < sharers; ++i) total += partials[row * sharers + i];
-    corrections[row] = total;
-    if (store_lse && first_query + row < p.queries) {
-      lse[(batch * p.heads + head) * p.queries + first_query + row] = maximum + log(total);
-    }
-  }
-  barrier();
-
-  [[unroll]] for (uint i = 0; i < value_i; ++i) {
-    const uint r = value_row + i * value_rows;
-    const float total = corrections[r];
-    const uint at = ((batch * p.queries + first_query + r) * p.heads + head) * value_width;
-    [[unroll]] for (uint j = 0; j < value_j; ++j) {
-      const vec4 mean = mixed[i * value_j + j] / total;
-      const uint column = (value_column + j * value_columns) * 4;
-      [[unroll]] for (uint s = 0; s < 4; ++s) {
-        if (first_query + r < p.queries && column + s < value_width) result[at + column + s] = store_as(T, mean[s]);
+    for (uint c = 0; c < columns; ++c) total += weights[r * weight_stride + c];
+    if (first_query + r < p.queries) {
+      const uint at = (batch * p.heads + head) * p.queries + first_query + r;
+      if (store_lse && column == 0) lse[at] = maximum[i] + log(total);
+      const uint out_row = ((batch * p.queries + first_query + r) * p.heads + head) * value_width;
+      [[unroll]] for (uint j = 0; j < value_j; ++j) {
+        const vec4 mean = mixed[i * value_j + j] / total;
+        const uint first = (column + j * columns) * 4;
+        [[unroll]] for (uint n = 0; n < 4; ++n) {
+          if (first + n < value_width) result[out_row + first + n] = store_as(T, mean[n]);
+        }
       }
     }
   }

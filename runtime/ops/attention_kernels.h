@@ -32,9 +32,13 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
 
 // ---- tiled: shared memory, any device --------------------------------------------------------------
 
-// How a workgroup works: over block_q queries and block_k keys at a time.
+// How a workgroup works: over block_q queries and block_k keys at a time; `columns` invocations share a
+// query. In shared memory lie chunk4 vec4 of the queries' and keys' columns, or the values of `slice` keys.
 struct AttentionTile {
-  uint32_t threads, block_q, block_k;
+  uint32_t threads, columns, block_q, block_k, chunk4, slice;
+  uint32_t rows() const { return threads / columns; }
+  uint32_t score_i() const { return block_q / rows(); }
+  uint32_t score_j() const { return block_k / columns; }
   std::string name() const;
 };
 std::span<const AttentionTile> attention_tiles();

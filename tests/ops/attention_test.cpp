@@ -161,8 +161,23 @@ TEST_CASE("attention takes values of another width, other token counts and unali
   check_op(op_attention, fused(random_inputs({1, 1, 1, 197, 64, 64}, DType::f32, seed += 10, 4, 8)));
 }
 
-TEST_CASE("attention runs over 577 tokens") {
-  check_op(op_attention, fused(random_inputs({1, 1, 577, 577, 64, 64}, DType::f32, 1)));
+TEST_CASE("attention runs over as many tokens as models have") {
+  uint64_t seed = 10;
+  for (const uint64_t tokens : {197, 257, 577, 1370, 4096}) {
+    check_op(op_attention, fused(random_inputs({1, 1, tokens, tokens, 4, 4}, DType::f32, seed += 10)));
+    check_op(op_attention, fused(random_inputs({1, 1, 67, tokens, 64, 64}, DType::f32, seed += 10)));
+    check_op(op_attention, fused(random_inputs({1, 1, tokens, 67, 64, 64}, DType::f16, seed += 10)));
+  }
+  check_op(op_attention, fused(random_inputs({1, 1, 577, 577, 64, 64}, DType::f32, seed += 10)));
+}
+
+TEST_CASE("attention takes heads of every width from 4 to 256") {
+  uint64_t seed = 10;
+  for (const uint64_t width :
+       {4, 12, 33, 48, 72, 80, 96, 128, 160, 255, 256}) {
+    const DType dtype = width % 8 == 4 ? DType::f16 : DType::f32;
+    check_op(op_attention, fused(random_inputs({1, 2, 67, 67, width, width}, dtype, seed += 10)));
+  }
 }
 
 TEST_CASE("attention reads q, k and v where a projection wrote them") {
@@ -253,6 +268,8 @@ TEST_CASE("every tile of attention's tiled kernel is right at its edges") {
            fused(random_inputs({1, 2, 37, 43, 20, 12}, DType::f32, 1), op_attention_tiles));
   check_op(op_attention_tiles,
            fused(random_inputs({1, 1, 35, 33, 7, 70}, DType::f16, 2, 1), op_attention_tiles));
+  check_op(op_attention_tiles,
+           fused(random_inputs({1, 1, 67, 131, 64, 64}, DType::f32, 3), op_attention_tiles));
 }
 
 TEST_CASE("plain_attention matches the float64 reference") {

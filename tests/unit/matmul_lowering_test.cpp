@@ -280,16 +280,15 @@ TEST_CASE("attention's tiled kernel fits every width up to 256 on every device")
       const LowerContext context = context_of(graph, device);
       REQUIRE(!refuse_attention_tiled(context));
       const std::vector<uint32_t> c = lower_attention_tiled(context).dispatches.at(0).constants;
-      const uint32_t threads = c[0], block_q = c[2], block_k = c[3], score_columns = c[6],
-                     value_columns = c[7];
-      REQUIRE(threads <= device.max_workgroup_invocations);
-      REQUIRE(shared_bytes({threads, block_q, block_k}, attention_sizes(context)) <= device.max_shared_bytes);
+      const AttentionTile tile{c[0], c[6], c[2], c[3], c[7], c[8]};
+      REQUIRE(tile.threads <= device.max_workgroup_invocations);
+      REQUIRE(shared_bytes(tile, attention_sizes(context)) <= device.max_shared_bytes);
       // The shader divides these without a rest.
-      REQUIRE(threads % block_q == 0);
-      REQUIRE(block_k % 4 == 0);
-      REQUIRE(block_k % score_columns == 0);
-      REQUIRE(block_q % (threads / score_columns) == 0);
-      REQUIRE(block_q % (threads / value_columns) == 0);
+      REQUIRE(tile.threads % tile.columns == 0);
+      REQUIRE(tile.block_q % tile.rows() == 0);
+      REQUIRE(tile.block_k % tile.slice == 0);
+      REQUIRE(tile.slice % tile.columns == 0);
+      REQUIRE(tile.slice % 4 == 0);
     }
   }
 }
