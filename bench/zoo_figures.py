@@ -1,0 +1,181 @@
+"""What compilers' figures mean, for zoo.py: from a driver's words to waves, cycles and FLOPs per cycle.
+
+Each compiler estimates one walk through the code, with a number of passes through a loop that it assumes:
+
+ RADV (AMD)           8 passes, 8 * 4 for a loop inside a loop, 8 * 4 * 2 inside that; half of all that stands in a
+                      uniform branch (Mesa, src/amd/compiler/aco_statistics.cpp), and behind
+                      `if (group >= count) return;` everything does.
+                      "Latency" is one wave alone; "Inverse Throughput" is what a wave of 64 costs a SIMD when
+                      as many waves run as fit: the busiest unit, or the latency divided by the waves.
+ NVK (NVIDIA)         10 passes, 38 and 100 nested: 10^log2(1 + depth) (src/nouveau/compiler/nak/,
+                      estimate_block_weight).
+                      "Static cycle count" is one warp alone, an issue slot an instruction, and latencies.
+ Turnip (Qualcomm)    counts each instruction once, with its repeats and the nops behind it: issue cycles.
+ Honeykrisp (Apple)   counts each once (src/asahi/compiler/agx_performance.c); "ALU" is the busier of the two
+                      pipes, loads and stores are not in it.
+
+So the FLOPs of the main loop over its cycles come from a difference, where a kernel has a constant that says how
+much a pass does (HALVED): the same pipeline with half of it does half the work in as many passes. Attention's
+figure is of the whole kernel, with the passes that the compiler assumes on both sides.
+"""
+import dataclasses
+
+# Kernels whose loop does half the work when this constant is halved.
+HALVED = {"matmul_tiled": "step_k4", "matmul_coopmat": "step_k"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    driver: str
+    units: int           # SIMDs of a compute unit, schedulers of a multiprocessor
+    f32: float           # FLOPs a cycle and unit, at the vendor's published rate
+    matrix: float = 0    # the same of f16 matrices with f32 sums
+    shared_rate: float = 0   # bytes that a compute unit reads from shared memory a cycle; 0: not published
+    shared_bytes: int = 0    # of a multiprocessor, for NVK, which counts registers only
+    f32_lanes: int = 32      # of a scheduler, for NVK, which counts issue slots only
+
+
+# f32 rates: AMD "Vega ISA" and "RDNA Shader ISA" guides and the RDNA architecture white paper: 4 SIMDs of 16 lanes
+# (GCN), 2 of 32 (RDNA), dual issue in RDNA 3; LDS 128 bytes a cycle and compute unit. Matrices: AMD's GPUOpen page
+# on WMMA: 512 FLOPs a cycle and compute unit. NVIDIA: the white papers of Volta (V100), Turing (TU102) and GA102:
+# FP32 lanes of an SM 64, 64, 128; FP16 tensor FLOPs with FP32 sums, on GeForce, 512 an SM and cycle; shared
+# memory's size from the CUDA C++ Programming Guide's table by compute capability, 128 bytes a cycle. Apple M1:
+# 2.6 TFLOPS (Apple's announcement) of 8 cores at 1.278 GHz: 128 lanes a core. Qualcomm publishes no such rate:
+# a multiply-add an instruction and lane is the best that its instruction set has.
+GCN = Device("radv", 4, 32, shared_rate=128)
+RDNA = Device("radv", 2, 64, shared_rate=128)
+RDNA3 = Device("radv", 2, 128, matrix=256, shared_rate=128)
+ADRENO = Device("turnip", 1, 2)
+DEVICES = {
+    "polaris10": GCN, "vega10": GCN, "vega20": GCN, "raven": GCN, "renoir": GCN,
+    "navi10": RDNA, "navi21": RDNA, "rembrandt": RDNA, "navi31": RDNA3, "navi33": RDNA3,
+    "volta": Device("nvk", 4, 32, shared_rate=128, shared_bytes=96 << 10, f32_lanes=16),
+    "turing": Device("nvk", 4, 32, matrix=128, shared_rate=128, shared_bytes=64 << 10, f32_lanes=16),
+    "ampere-172": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
+    "ampere-174": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
+    "adreno630": ADRENO, "adreno660": ADRENO, "adreno730": ADRENO, "adreno740": ADRENO, "adreno750": ADRENO,
+    "m1": Device("honeykrisp", 4, 64),
+}
+# Of a loop, of one inside, and of one inside that.
+PASSES = {"radv": (4, 16, 32), "nvk": (10, 38, 100), "turnip": (1, 1, 1), "honeykrisp": (1, 1, 1)}
+
+
+@dataclasses.dataclass
+class Work:
+    """Of one invocation."""
+    flops: float
+    shared_read: float = 0  # bytes
+    matrix: bool = False
+
+
+@dataclasses.dataclass
+class Figures:
+    spilled: float
+    waves: float = None
+    cycles: float = None
+    flops_per_cycle: float = None  # of a compute unit, a multiprocessor or a core; Qualcomm: of a lane
+    share: float = None            # of the published peak
+    bound: str = "-"
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+def tiled_work(c):
+    """One pass of matmul_tiled: a vec4 of each row and column for thread_m * thread_n products of four."""
+    return Work(8 * c["step_k4"] * c["thread_m"] * c["thread_n"], 16 * c["step_k4"] * (c["thread_m"] + c["thread_n"]))
+
+
+def coopmat_work(c):
+    matrices = c["matrices_m"] * c["matrices_n"]
+    return Work(2 * matrices * c["matrix_m"] * c["matrix_n"] * c["step_k"] / c["subgroup_size"], matrix=True)
+
+
+def attention_work(c, nested, innermost):
+    """attention_tiled: the scores' loop is inside that over blocks of keys, the values' inside that over slices."""
+    rows = c["threads"] // c["columns"]
+    i, j = c["block_q"] // rows, c["block_k"] // c["columns"]
+    value_j = ceil_div(ceil_div(c["value_width"], 4), c["columns"])
+    scores = Work(8 * i * j * c["chunk4"], 16 * (i + j) * c["chunk4"])
+    values = Work(32 * i * value_j, 16 * (i + 4 * value_j))
+    return Work(nested * scores.flops + innermost * values.flops,
+                nested * scores.shared_read + innermost * values.shared_read)
+
+
+def statistics_of(executables):
+    out = {}
+    for values in executables.values():
+        out.update(values)
+    return out
+
+
+def radv_cycles(s, waves, subgroup):
+    """Of a wave of 64 on a SIMD, with `waves` of them: half a step may let more of them in."""
+    return max(s["Inverse Throughput"], s["Latency"] / waves * (64 / subgroup))
+
+
+def figures_of(device_name, kernel):
+    """Figures of a line of `vitrine doctor --json`."""
+    device = DEVICES[device_name]
+    s = statistics_of(kernel["statistics"])
+    half = statistics_of(kernel["halved"]["statistics"]) if "halved" in kernel else None
+    figures = Figures(spilled=max(kernel["spills"] or 0, kernel["scratch_bytes"] or 0))
+    shader, subgroup = kernel["shader"], max(kernel["subgroup"], 1)
+    threads = kernel["workgroup"][0] * kernel["workgroup"][1] * kernel["workgroup"][2]
+    once, nested, innermost = PASSES[device.driver]
+
+    # Work of an invocation, in as many passes as the compiler assumes, and the figures that it costs.
+    work = None
+    less = dict.fromkeys(s, 0)
+    if shader in HALVED and half is not None:
+        one = tiled_work(kernel["constants"]) if shader == "matmul_tiled" else coopmat_work(kernel["constants"])
+        work = Work(once * one.flops / 2, once * one.shared_read / 2, one.matrix)
+        less = half
+    elif shader == "attention_tiled":
+        work = attention_work(kernel["constants"], nested, innermost)
+
+    cycles, bound = None, None
+    if device.driver == "radv":
+        # RDNA's are counted in waves of 32.
+        figures.waves = s["Subgroups per SIMD"] / (subgroup / 32 if device is not GCN else 1)
+        figures.cycles = s["Inverse Throughput"]
+        if work:
+            cycles = (radv_cycles(s, figures.waves, subgroup) - (radv_cycles(less, figures.waves, subgroup) if less is half else 0))
+            cycles *= subgroup / 64  # of one subgroup
+            bound = "latency" if s["Latency"] / figures.waves * (64 / subgroup) > 0.98 * s["Inverse Throughput"] else "issue"
+    elif device.driver == "nvk":
+        groups = figures.waves = s["Max warps/SM"]
+        if kernel["shared_bytes"]:
+            groups = device.shared_bytes // (kernel["shared_bytes"] + 1024) * ceil_div(threads, 32)
+        figures.waves = min(figures.waves, groups)
+        figures.cycles = s["Static cycle count"]
+        if work:
+            # The instructions of half a step are known, how many passes they take is not for the whole kernel.
+            slots = once * (s["Instruction count"] - less["Instruction count"]) if less is half else 0
+            pipe = work.flops * 32 / device.matrix if work.matrix else work.flops / 2 * 32 / device.f32_lanes
+            waiting = (s["Static cycle count"] - less["Static cycle count"]) / max(figures.waves / device.units, 1)
+            cycles = max(slots, pipe, waiting)
+            bound = "latency" if cycles == waiting else "issue"
+    elif device.driver == "turnip":
+        figures.waves = s["Max Waves Per Core"]
+        figures.cycles = s["Instruction Count"]
+        if work:
+            cycles, bound, subgroup = s["Instruction Count"] - less["Instruction Count"], "issue", 1
+    else:
+        figures.waves = s["Threads"] / 32
+        figures.cycles = s["ALU"]
+        if work:
+            cycles, bound = s["ALU"] - less["ALU"], "issue"
+
+    if work and cycles and cycles > 0:
+        peak = device.matrix if work.matrix else device.f32
+        rate = work.flops * subgroup / cycles
+        if rate > 0.9 * peak:
+            rate, bound = min(rate, peak), "arithmetic"
+        if device.shared_rate and work.shared_read:
+            fed = device.shared_rate / device.units * work.flops / work.shared_read
+            if fed < rate:
+                rate, bound = fed, "shared memory"
+        figures.flops_per_cycle, figures.share, figures.bound = rate * device.units, rate / peak, bound
+    return figures
