@@ -14,9 +14,9 @@
 //   values      the columns j of a slice belong to `slice` keys in a row: their weights are written to shared
 //               memory, where all that share the row read them
 //
-// So shared memory depends on the tile, not on the width of a head times the tile: 15 KiB for 64 x 64, which lets
-// four waves onto each of an AMD SIMD's (64 KiB for 16 waves of 64), and each vec4 that is read serves as many
-// products as in matmul_tiled.
+// So shared memory depends on the tile and hardly on the width of a head (6.5 KiB for 32 x 32, 13 KiB for 64 x 64,
+// which lets four waves onto each SIMD of AMD's GCN), and a vec4 that is read serves as many products as in
+// matmul_tiled.
 //
 // Statistics are f32. A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN
 // or +inf score: the maximum may or may not notice a NaN, but exp(NaN - maximum) carries it into the sum and
