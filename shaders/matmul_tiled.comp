@@ -1,8 +1,8 @@
-//! variant f32 IN4=vec4 OUT4=vec4
-//! variant f16 IN4=f16vec4 OUT4=f16vec4 needs=storage16
-//! variant f16_f32 IN4=f16vec4 OUT4=vec4 needs=storage16
-//! variant mixed_f16 IN4=f16vec4 TILE4=f16vec4 OUT4=f16vec4 needs=storage16,fp16
-//! variant mixed_f16_f32 IN4=f16vec4 TILE4=f16vec4 OUT4=vec4 needs=storage16,fp16
+//! variant f32 IN4=vec4 OUT=float OUT4=vec4
+//! variant f16 IN4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16
+//! variant f16_f32 IN4=f16vec4 OUT=float OUT4=vec4 needs=storage16
+//! variant mixed_f16 IN4=f16vec4 TILE4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16,fp16
+//! variant mixed_f16_f32 IN4=f16vec4 TILE4=f16vec4 OUT=float OUT4=vec4 needs=storage16,fp16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
 //
 //   grid        tiles of tile_m x tile_n outputs, times the slices of K; neighbours share the columns, so
@@ -19,12 +19,12 @@
 //               memory) the other workgroups of the compute unit fill the gap.
 //
 // The mixed variants keep the tiles as halves, two to a register, and write float(a) * float(b) + sum: each
-// product is exact and each sum is f32, as everywhere in Vitrine. RDNA does that in one instruction that reads
-// packed halves (v_fma_mix_f32), Apple's GPUs in any; the gain is half the shared memory and its reads, and
-// more subgroups a core. Sums in packed halves (v_pk_fma_f16: two multiply-adds an instruction) are not taken:
-// four products of 150 times 150 already pass 65504, where f32 has room. A dot product of two halves into f32
-// (v_dot2_f32_f16) would keep the promise, but Mesa's compiler makes v_pk_mul_f16 and v_pk_fma_f16 of GLSL's
-// dot, with halves in between.
+// product is exact and each sum is f32, as everywhere in Vitrine. RDNA does that in one instruction that
+// reads packed halves (v_fma_mix_f32), Apple's GPUs in any; the gain is half the shared memory and its reads,
+// and more subgroups a core. Sums in packed halves (v_pk_fma_f16: two multiply-adds an instruction) are not
+// taken: four products of 150 times 150 already pass 65504, where f32 has room. A dot product of two halves
+// into f32 (v_dot2_f32_f16) would keep the promise, but Mesa's compiler makes v_pk_mul_f16 and v_pk_fma_f16
+// of GLSL's dot, with halves in between.
 //
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
@@ -221,7 +221,8 @@ void main() {
       } else {
         [[unroll]] for (uint n = 0; n < 4; ++n) {
           if (column + n < p.n) {
-            c[(out_at + n) >> 2][(out_at + n) & 3] = OUT4(epilogue(picked[j * 4 + n], column + n, at + n)).x;
+            const float value = epilogue(picked[j * 4 + n], column + n, at + n);
+            c[(out_at + n) >> 2][(out_at + n) & 3] = store_as(OUT, value);
           }
         }
       }
