@@ -72,7 +72,8 @@ void main() {
 
   float sums[outputs];
   [[unroll]] for (uint i = 0; i < outputs; ++i) sums[i] = 0.0;
-  for (uint index = thread % lanes; index < runs; index += lanes) {
+  // Unrolled, it spills on the Adreno 630.
+  [[dont_unroll]] for (uint index = thread % lanes; index < runs; index += lanes) {
     float weights[columns * run];
     [[unroll]] for (uint j = 0; j < columns; ++j) {
       const float values[run] = fetch_w(min(first_column + j, p.n - 1), index);
