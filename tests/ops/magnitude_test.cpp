@@ -34,7 +34,7 @@ void check(const std::vector<HostTensor>& tensors, bool nonfinite = false) {
       out.push_back(magnitude(graph, "largest" + std::to_string(i), in[i]));
     return out;
   };
-  check_op(op_magnitude, op_case);
+  test::check_op(op_magnitude, op_case);
 }
 
 HostTensor with(HostTensor tensor, size_t at, double value) {

@@ -27,12 +27,12 @@ test::OpCase mean_case(HostTensor tokens, uint64_t first, uint64_t count) {
 TEST_CASE("pool_mean matches the float64 reference") {
   for (const DType dtype : {DType::f32, DType::f16}) {
     for (const uint64_t dims : {3, 48, 197, 768}) {
-      check_op(op_pool, mean_case(test::random_tensor({3, 50, dims}, dtype, 1), 1, 49));
+      test::check_op(op_pool, mean_case(test::random_tensor({3, 50, dims}, dtype, 1), 1, 49));
     }
-    check_op(op_pool, mean_case(test::random_tensor({2, 197, 192}, dtype, 1), 0, 197));
-    check_op(op_pool, mean_case(test::random_tensor({1, 1370, 67}, dtype, 1), 5, 1365));
-    check_op(op_pool, mean_case(test::random_tensor({5, 2, 1}, dtype, 1), 0, 2));
-    check_op(op_pool, mean_case(test::random_tensor({2, 33, 4099}, dtype, 1), 16, 17));
+    test::check_op(op_pool, mean_case(test::random_tensor({2, 197, 192}, dtype, 1), 0, 197));
+    test::check_op(op_pool, mean_case(test::random_tensor({1, 1370, 67}, dtype, 1), 5, 1365));
+    test::check_op(op_pool, mean_case(test::random_tensor({5, 2, 1}, dtype, 1), 0, 2));
+    test::check_op(op_pool, mean_case(test::random_tensor({2, 33, 4099}, dtype, 1), 16, 17));
   }
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("pool_token copies the token exactly") {
       token.build = [=](Graph& graph, std::span<const ValueId> in) {
         return std::vector{pool_token(graph, "pooled", in[0], index)};
       };
-      check_op(op_pool, token);
+      test::check_op(op_pool, token);
     }
   }
 }
@@ -56,7 +56,7 @@ TEST_CASE("pooling hides no NaN or infinity") {
   tokens.values[50] = std::numeric_limits<double>::infinity();
   test::OpCase nonfinite = mean_case(std::move(tokens), 1, 4);
   nonfinite.allow_nonfinite = true;
-  check_op(op_pool, nonfinite);
+  test::check_op(op_pool, nonfinite);
 }
 
 TEST_CASE("pooling refuses tokens that are not there") {
