@@ -5,7 +5,7 @@
 #   bench/gpu.sh [--part tests|bench|compare|all] [--packages FOLDER] [--out FOLDER] [--minutes N]
 #                [--build FOLDER] [--rehearse]
 #
-# --part: tests (with validation, doctor), bench (ViT-Ti, B and L, CPU time, operators beside PyTorch, start-up,
+# --part: tests (with validation, doctor's self-test), bench (ViT-Ti, B and L, CPU time, operators beside PyTorch, start-up,
 #   rooflines), compare (ViT-B/16 beside PyTorch eager and compiled, ONNX Runtime, ggml). For machines that are lent for
 #   ten minutes at a time: each fits into one such call.
 # --packages: a folder of .deb files for machines that can't install; they are unpacked beside the
@@ -106,6 +106,7 @@ summarise() {
     cat "$results/steps" 2>/dev/null
     show tests sed -n '/tests passed/,$p' "$results/tests.log"
     show doctor cat "$results/doctor.log"
+    show self-test cat "$results/self-test.log"
     show models "$python" bench/table.py "$results/bench.json"
     show operators cat "$results/operators.md"
     show start-up grep -v '^startup:' "$results/startup.log"
@@ -144,11 +145,12 @@ print(platform.python_version(), *found, sep=", ")' 2>/dev/null || echo none)"
 }
 
 tune() {  # for the benchmarks: what was tuned stays in Vitrine's cache
-  if "$vitrine" --help | grep -q '^ *tune '; then step tune 45 "$vitrine" tune --arch "$base" --seconds "$tune_seconds"; fi
+  step tune 60 "$vitrine" tune --arch "$base" --batch "$batches" --dtype f16,f32 --seconds "$tune_seconds"
 }
 
 part_tests() {
   step doctor 60 "$vitrine" doctor --compile-only
+  step self-test 120 "$vitrine" doctor "${self_test[@]}"
   if $rehearse; then
     step tests 300 ctest --test-dir "$build_folder" --output-on-failure -L graph --timeout 120
   else
@@ -200,12 +202,12 @@ part_compare() {
 base=vit_base_patch16_224 compared=$base models='vit_base_patch16_224 vit_tiny_patch16_224 vit_large_patch16_224' batches=1,8,64,256
 compare_f16=1,256,64,8 compare_f32=64,1 seconds=0.5 rounds=3 tune_seconds=40 roofline_batch=64
 operators=(matmul:50432x3072x768 matmul:50432x768x3072 attention:8x1370x16x64 attention:256x197x12x64)
-gemm=50432x3072x768,12608x3072x768,12608x768x3072 stream=65536x4096 gpu=cuda threads=$(nproc)
+gemm=50432x3072x768,12608x3072x768,12608x768x3072 stream=65536x4096 gpu=cuda threads=$(nproc) self_test=()
 if $rehearse; then
   base=vit_tiny_patch16_224 compared=vit_tiny_patch32_64 batches=1,2 compare_f16=1,2 compare_f32=1 seconds=0.2 rounds=1
   models=$base tune_seconds=5 roofline_batch=1 gemm=197x768x192,197x192x768 stream=8192x1024
   operators=(matmul:197x768x192 attention:1x50x3x64)
-  threads=1
+  threads=1 self_test=(--only binary)
   export OMP_WAIT_POLICY=passive  # the machine may have other work
   "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null || gpu=cpu
 fi
