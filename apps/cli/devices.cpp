@@ -22,6 +22,14 @@ std::string shape_text(const CooperativeShape& shape) {
          shape.a + "*" + shape.b + "+" + shape.c;
 }
 
+// The smallest of which the others are multiples.
+std::string shape_text(const FlexibleShape& shape) {
+  const std::string scope =
+      shape.workgroup == 0 ? "subgroup" : "workgroup of " + std::to_string(shape.workgroup);
+  return shape_text(CooperativeShape{shape.m, shape.n, shape.k, shape.a, shape.b, shape.c, shape.result}) +
+         " in a " + scope;
+}
+
 uint64_t device_local_bytes(const Capabilities& device) {
   uint64_t bytes = 0;
   for (const MemoryHeap& heap : device.heaps) bytes += heap.device_local ? heap.bytes : 0;
@@ -61,6 +69,12 @@ void print_json(const DeviceList& list) {
     for (const CooperativeShape& shape : device.cooperative_shapes) {
       line["cooperative_matrices"].push_back(shape_text(shape));
     }
+    line["flexible_matrices"] = nlohmann::ordered_json::array();
+    for (const FlexibleShape& shape : device.flexible_shapes) {
+      line["flexible_matrices"].push_back(shape_text(shape));
+    }
+    line["flexible_reserved_shared_bytes"] = device.flexible_reserved_shared;
+    line["multiprocessors"] = device.multiprocessors;
     line["quirks"] = device.quirks;
     line["chosen"] = list.choice.chosen == i;
     line["reason"] = list.choice.reasons[i];
@@ -87,6 +101,9 @@ void print_text(const DeviceList& list) {
                 device.unified_memory() ? "written by the host directly" : "written through staging buffers");
     for (const CooperativeShape& shape : device.cooperative_shapes) {
       std::printf("     matrices   %s\n", shape_text(shape).c_str());
+    }
+    for (const FlexibleShape& shape : device.flexible_shapes) {
+      std::printf("     flexible   multiples of %s\n", shape_text(shape).c_str());
     }
     for (const std::string& quirk : device.quirks) std::printf("     quirk      %s\n", quirk.c_str());
     std::printf("     %s\n", list.choice.reasons[i].c_str());

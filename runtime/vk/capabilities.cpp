@@ -23,10 +23,19 @@ std::string_view name_of(DeviceType type) {
 
 std::string to_string(Need needs) {
   static constexpr std::pair<Need, std::string_view> names[] = {
-      {Need::storage16, "storage16"}, {Need::fp16, "fp16"},
-      {Need::int8, "int8"},           {Need::int64, "int64"},
-      {Need::addresses, "addresses"}, {Need::coopmat, "coopmat"},
-      {Need::coopmat2, "coopmat2"},   {Need::subgroup_control, "subgroup_control"}};
+      {Need::storage16, "storage16"},
+      {Need::fp16, "fp16"},
+      {Need::int8, "int8"},
+      {Need::int64, "int64"},
+      {Need::addresses, "addresses"},
+      {Need::coopmat, "coopmat"},
+      {Need::coopmat2, "coopmat2"},
+      {Need::subgroup_control, "subgroup_control"},
+      {Need::coopmat2_elements, "coopmat2_elements"},
+      {Need::coopmat2_reductions, "coopmat2_reductions"},
+      {Need::coopmat2_conversions, "coopmat2_conversions"},
+      {Need::coopmat2_tensors, "coopmat2_tensors"},
+      {Need::coopmat2_workgroups, "coopmat2_workgroups"}};
   std::string text;
   for (const auto& [need, name] : names) {
     if (!contains(needs, need)) continue;

@@ -27,6 +27,12 @@ enum class Need : uint32_t {
   coopmat = 1 << 5,           // VK_KHR_cooperative_matrix with some f16 shape
   coopmat2 = 1 << 6,          // VK_NV_cooperative_matrix2, flexible dimensions
   subgroup_control = 1 << 7,  // full subgroups of a size that is asked for
+  // Further parts of VK_NV_cooperative_matrix2; a device with one has coopmat2 as well.
+  coopmat2_elements = 1 << 8,      // a function applied to each element
+  coopmat2_reductions = 1 << 9,    // of rows and columns
+  coopmat2_conversions = 1 << 10,  // a result becomes an operand
+  coopmat2_tensors = 1 << 11,      // loads and stores of a tensor's slice, clamped at its edges
+  coopmat2_workgroups = 1 << 12,   // matrices that a workgroup holds together
 };
 constexpr Need operator|(Need a, Need b) {
   return static_cast<Need>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -41,6 +47,14 @@ struct CooperativeShape {
   uint32_t m = 0, n = 0, k = 0;
   std::string a, b, c, result;  // component types: "f16", "f32", "bf16", "s8", "u8", "s32", "u32"
   bool operator==(const CooperativeShape&) const = default;
+};
+
+// Matrices of any size of these granularities that the device multiplies (VK_NV_cooperative_matrix2).
+struct FlexibleShape {
+  uint32_t m = 0, n = 0, k = 0;
+  std::string a, b, c, result;  // as in CooperativeShape
+  uint32_t workgroup = 0;       // invocations of the workgroup that holds them together; 0: a subgroup does
+  bool operator==(const FlexibleShape&) const = default;
 };
 
 struct MemoryHeap {
@@ -70,8 +84,12 @@ struct Capabilities {
   uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
   uint32_t subgroup_operations = 0;      // VkSubgroupFeatureFlags that compute shaders may use
   uint32_t max_workgroup_subgroups = 0;  // with full subgroups; 0: no bound is known
+  uint32_t multiprocessors = 0;          // or compute units; 0: the driver doesn't tell
   std::vector<CooperativeShape> cooperative_shapes;
-  bool pipeline_statistics = false;  // VK_KHR_pipeline_executable_properties
+  std::vector<FlexibleShape> flexible_shapes;
+  uint32_t flexible_max_dimension = 0;    // of a flexible matrix, in any direction
+  uint32_t flexible_reserved_shared = 0;  // bytes that the driver takes of a workgroup with its own matrices
+  bool pipeline_statistics = false;       // VK_KHR_pipeline_executable_properties
   bool memory_budget = false;
   bool scalar_layout = false;
   bool mixed_dot_product = false;  // 4x8-bit dot products of mixed signs are accelerated

@@ -48,13 +48,12 @@ class EnabledFeatures {
       add(coopmat_, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     }
     if (device.supports(Need::coopmat2)) {
-      VkPhysicalDeviceCooperativeMatrix2FeaturesNV had{
-          .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
-      ask(functions, physical, had);
       coopmat2_.cooperativeMatrixFlexibleDimensions = VK_TRUE;
-      coopmat2_.cooperativeMatrixReductions = had.cooperativeMatrixReductions;
-      coopmat2_.cooperativeMatrixConversions = had.cooperativeMatrixConversions;
-      coopmat2_.cooperativeMatrixPerElementOperations = had.cooperativeMatrixPerElementOperations;
+      coopmat2_.cooperativeMatrixReductions = on(Need::coopmat2_reductions);
+      coopmat2_.cooperativeMatrixConversions = on(Need::coopmat2_conversions);
+      coopmat2_.cooperativeMatrixPerElementOperations = on(Need::coopmat2_elements);
+      coopmat2_.cooperativeMatrixTensorAddressing = on(Need::coopmat2_tensors);
+      coopmat2_.cooperativeMatrixWorkgroupScope = on(Need::coopmat2_workgroups);
       add(coopmat2_, VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
     }
     if (device.pipeline_statistics) {

@@ -26,6 +26,8 @@ InstanceFunctions load_instance_functions(VkInstance instance, PFN_vkGetInstance
   load(out.begin_label, "vkCmdBeginDebugUtilsLabelEXT");
   load(out.end_label, "vkCmdEndDebugUtilsLabelEXT");
   load(out.get_cooperative_matrix_properties, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+  load(out.get_flexible_matrix_properties,
+       "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV");
   out.get_instance_proc_addr = get;
   return out;
 }

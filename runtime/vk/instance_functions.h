@@ -4,6 +4,8 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include "runtime/vk/newer_vulkan.h"
+
 namespace vitrine {
 
 // Functions of extensions are null where the instance or the loader lacks them.
@@ -26,6 +28,8 @@ struct InstanceFunctions {
   PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
   PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
   PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR get_cooperative_matrix_properties = nullptr;
+  PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV get_flexible_matrix_properties =
+      nullptr;
 };
 
 InstanceFunctions load_instance_functions(VkInstance instance, PFN_vkGetInstanceProcAddr get);

@@ -9,9 +9,12 @@ namespace vitrine {
 namespace {
 
 void drop_cooperative_matrices(Capabilities& device) {
-  const auto dropped = static_cast<uint32_t>(Need::coopmat | Need::coopmat2);
+  const auto dropped = static_cast<uint32_t>(Need::coopmat | Need::coopmat2 | Need::coopmat2_elements |
+                                             Need::coopmat2_reductions | Need::coopmat2_conversions |
+                                             Need::coopmat2_tensors | Need::coopmat2_workgroups);
   device.has = static_cast<Need>(static_cast<uint32_t>(device.has) & ~dropped);
   device.cooperative_shapes.clear();
+  device.flexible_shapes.clear();
 }
 
 bool has_cooperative_matrices(const Capabilities& device) {

@@ -447,7 +447,7 @@ ModuleNeeds needs_of(const Reflection& module) {
     Need need = Need::none;
     uint32_t subgroup_operation = 0;
   };
-  static constexpr std::array<Row, 21> rows{{
+  static constexpr std::array<Row, 23> rows{{
       {0},                                              // Matrix
       {1},                                              // Shader
       {9, Need::fp16},                                  // Float16
@@ -461,14 +461,16 @@ ModuleNeeds needs_of(const Reflection& module) {
       {66, Need::none, VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT},
       {67, Need::none, VK_SUBGROUP_FEATURE_CLUSTERED_BIT},
       {68, Need::none, VK_SUBGROUP_FEATURE_QUAD_BIT},
-      {4433, Need::storage16},  // StorageBuffer16BitAccess
-      {4448, Need::int8},       // StorageBuffer8BitAccess
-      {5345},                   // VulkanMemoryModel: enabled wherever a device has it
-      {5347, Need::addresses},  // PhysicalStorageBufferAddresses
-      {5430, Need::coopmat2},   // CooperativeMatrixReductionsNV
-      {5431, Need::coopmat2},   // CooperativeMatrixConversionsNV
-      {5432, Need::coopmat2},   // CooperativeMatrixPerElementOperationsNV
-      {6022, Need::coopmat},    // CooperativeMatrixKHR
+      {4433, Need::storage16},             // StorageBuffer16BitAccess
+      {4448, Need::int8},                  // StorageBuffer8BitAccess
+      {5345},                              // VulkanMemoryModel: enabled wherever a device has it
+      {5347, Need::addresses},             // PhysicalStorageBufferAddresses
+      {5430, Need::coopmat2_reductions},   // CooperativeMatrixReductionsNV
+      {5431, Need::coopmat2_conversions},  // CooperativeMatrixConversionsNV
+      {5432, Need::coopmat2_elements},     // CooperativeMatrixPerElementOperationsNV
+      {5433, Need::coopmat2_tensors},      // CooperativeMatrixTensorAddressingNV
+      {5439, Need::coopmat2_tensors},      // TensorAddressingNV
+      {6022, Need::coopmat},               // CooperativeMatrixKHR
   }};
   ModuleNeeds out;
   for (const uint32_t capability : module.capabilities) {

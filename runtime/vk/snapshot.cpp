@@ -86,6 +86,33 @@ std::vector<CooperativeShape> cooperative_shapes(const InstanceFunctions& functi
   return shapes;
 }
 
+std::vector<FlexibleShape> flexible_shapes(const InstanceFunctions& functions, VkPhysicalDevice device) {
+  if (functions.get_flexible_matrix_properties == nullptr) return {};
+  constexpr const char* name = "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV";
+  uint32_t count = 0;
+  check(functions.get_flexible_matrix_properties(device, &count, nullptr), name);
+  VkCooperativeMatrixFlexibleDimensionsPropertiesNV empty{};
+  empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV;
+  std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> listed(count, empty);
+  check(functions.get_flexible_matrix_properties(device, &count, listed.data()), name);
+  listed.resize(count);
+  std::vector<FlexibleShape> shapes;
+  for (const VkCooperativeMatrixFlexibleDimensionsPropertiesNV& row : listed) {
+    const bool workgroup = row.scope == VK_SCOPE_WORKGROUP_KHR;
+    if ((!workgroup && row.scope != VK_SCOPE_SUBGROUP_KHR) || row.saturatingAccumulation) continue;
+    FlexibleShape shape{row.MGranularity,
+                        row.NGranularity,
+                        row.KGranularity,
+                        component_name(row.AType),
+                        component_name(row.BType),
+                        component_name(row.CType),
+                        component_name(row.ResultType),
+                        workgroup ? row.workgroupInvocations : 0};
+    if (std::ranges::find(shapes, shape) == shapes.end()) shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
 void read_limits(Capabilities& out, const VkPhysicalDeviceLimits& limits) {
   std::copy_n(limits.maxComputeWorkGroupCount, 3, out.max_workgroup_count.begin());
   std::copy_n(limits.maxComputeWorkGroupSize, 3, out.max_workgroup_size.begin());
@@ -136,8 +163,15 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV coopmat2{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV};
+  VkPhysicalDeviceCooperativeMatrix2PropertiesNV coopmat2_properties{};
+  coopmat2_properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR statistics{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sm_builtins{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceShaderCorePropertiesAMD amd_cores{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
 
   StructureChain property_chain(properties);
   property_chain.add(properties11);
@@ -147,12 +181,19 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
   feature_chain.add(features11);
   feature_chain.add(features12);
   if (is_1_3) feature_chain.add(features13);
+  const bool lists_sms = extensions.has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+  if (lists_sms) property_chain.add(sm_builtins);
+  const bool lists_cores = extensions.has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME);
+  if (lists_cores) property_chain.add(amd_cores);
   const bool lists_coopmat = extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   if (lists_coopmat) {
     property_chain.add(coopmat_properties);
     feature_chain.add(coopmat);
   }
-  if (lists_coopmat && extensions.has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)) feature_chain.add(coopmat2);
+  if (lists_coopmat && extensions.has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)) {
+    property_chain.add(coopmat2_properties);
+    feature_chain.add(coopmat2);
+  }
   if (extensions.has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) feature_chain.add(statistics);
   functions.get_properties2(device, &properties);
   functions.get_features2(device, &features);
@@ -169,6 +210,12 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
   out.driver_id = static_cast<uint32_t>(properties12.driverID);
   // Before 1.3 there is no such limit to ask for; such devices are refused anyway.
   out.max_buffer_bytes = is_1_3 ? properties13.maxBufferSize : properties11.maxMemoryAllocationSize;
+
+  if (lists_sms) out.multiprocessors = sm_builtins.shaderSMCount;
+  if (lists_cores) {
+    out.multiprocessors = amd_cores.shaderEngineCount * amd_cores.shaderArraysPerEngineCount *
+                          amd_cores.computeUnitsPerShaderArray;
+  }
 
   out.timeline_semaphore = features12.timelineSemaphore;
   out.synchronization2 = features13.synchronization2;
@@ -201,7 +248,17 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
       return shape.a == "f16" && shape.b == "f16";
     });
     grant(f16, Need::coopmat);
-    grant(f16 && coopmat2.cooperativeMatrixFlexibleDimensions, Need::coopmat2);
+    if (f16 && coopmat2.cooperativeMatrixFlexibleDimensions) {
+      grant(true, Need::coopmat2);
+      grant(coopmat2.cooperativeMatrixPerElementOperations, Need::coopmat2_elements);
+      grant(coopmat2.cooperativeMatrixReductions, Need::coopmat2_reductions);
+      grant(coopmat2.cooperativeMatrixConversions, Need::coopmat2_conversions);
+      grant(coopmat2.cooperativeMatrixTensorAddressing, Need::coopmat2_tensors);
+      grant(coopmat2.cooperativeMatrixWorkgroupScope, Need::coopmat2_workgroups);
+      out.flexible_shapes = flexible_shapes(functions, device);
+      out.flexible_max_dimension = coopmat2_properties.cooperativeMatrixFlexibleDimensionsMaxDimension;
+      out.flexible_reserved_shared = coopmat2_properties.cooperativeMatrixWorkgroupScopeReservedSharedMemory;
+    }
   }
 }
 
