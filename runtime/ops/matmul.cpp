@@ -14,6 +14,9 @@ constexpr std::array kernels{
     KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
+    KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
+              coopmat_flexible_configurations},
+    KernelDef{"coopmat2", refuse_coopmat2, prefer_coopmat2, lower_coopmat2, coopmat2_configurations},
 };
 
 }  // namespace

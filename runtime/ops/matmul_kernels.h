@@ -120,16 +120,16 @@ struct CoopmatShape {
   uint32_t subgroup_size = 0;
   uint32_t subgroups_m = 0, subgroups_n = 0;  // of a workgroup
   uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
+  uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
   double speed = 0;
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
-  uint32_t step_k() const;
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
   uint32_t shared_bytes() const;
   TileWorth worth() const { return {tile_m(), tile_n(), speed}; }
   std::string name() const;
 };
-// The shapes that this device can run, from its own list of matrices; empty when it has none.
+// The shapes that this device can run, of every matrix that it lists; empty when it has none.
 std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device);
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape);
 
@@ -137,6 +137,32 @@ std::optional<std::string> refuse_coopmat(const LowerContext& context);
 double prefer_coopmat(const LowerContext& context);
 Lowered lower_coopmat(const LowerContext& context);
 std::vector<std::string> coopmat_configurations(const LowerContext& context);
+
+// The same, of matrices as large as a subgroup's part (VK_NV_cooperative_matrix2's flexible dimensions), with
+// an epilogue element by element.
+std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device);
+Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape);
+
+std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context);
+double prefer_coopmat_flexible(const LowerContext& context);
+Lowered lower_coopmat_flexible(const LowerContext& context);
+std::vector<std::string> coopmat_flexible_configurations(const LowerContext& context);
+
+// ---- coopmat2: all of VK_NV_cooperative_matrix2, f16 inputs ------------------------------------------
+
+struct Coopmat2Shape {
+  uint32_t threads = 0, tile_m = 0, tile_n = 0, step_k = 0;
+  double speed = 0;
+  TileWorth worth() const { return {tile_m, tile_n, speed}; }
+  std::string name() const;
+};
+std::vector<Coopmat2Shape> coopmat2_shapes(const Capabilities& device);
+Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shape);
+
+std::optional<std::string> refuse_coopmat2(const LowerContext& context);
+double prefer_coopmat2(const LowerContext& context);
+Lowered lower_coopmat2(const LowerContext& context);
+std::vector<std::string> coopmat2_configurations(const LowerContext& context);
 
 // ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
 

@@ -132,23 +132,67 @@ const OpDef op_matmul_slices{"matmul_slices", infer_matmul, matmul_flops, one_ti
 const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_flops, one_mixed_tile};
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
-template <size_t index>
+template <auto shapes_of, auto refuse_kernel, size_t index>
 std::optional<std::string> refuse_arrangement(const LowerContext& context) {
-  if (auto reason = refuse_coopmat(context)) return reason;
-  if (coopmat_shapes(context.device()).size() <= index) return "the device takes fewer arrangements";
+  if (auto reason = refuse_kernel(context)) return reason;
+  if (shapes_of(context.device()).size() <= index) return "the device takes fewer arrangements";
   return std::nullopt;
 }
-template <size_t index>
+template <auto shapes_of, auto lower_as, size_t index>
 Lowered lower_arrangement(const LowerContext& context) {
-  return lower_coopmat_as(context, coopmat_shapes(context.device())[index]);
+  return lower_as(context, shapes_of(context.device())[index]);
 }
-constexpr std::array all_arrangements{
-    KernelDef{"0", refuse_arrangement<0>, no_preference, lower_arrangement<0>},
-    KernelDef{"1", refuse_arrangement<1>, no_preference, lower_arrangement<1>},
-    KernelDef{"2", refuse_arrangement<2>, no_preference, lower_arrangement<2>},
-    KernelDef{"3", refuse_arrangement<3>, no_preference, lower_arrangement<3>},
-};
-const OpDef op_matmul_arrangements{"matmul_arrangements", infer_matmul, matmul_flops, all_arrangements};
+constexpr size_t most_arrangements = 99;
+template <size_t index>
+constexpr std::array<char, 2> arrangement_name{'0' + index / 10, '0' + index % 10};
+template <auto shapes_of, auto refuse_kernel, auto lower_as, size_t... indices>
+constexpr auto arrangement_kernels(std::index_sequence<indices...>) {
+  return std::array{KernelDef{{arrangement_name<indices>.data(), 2},
+                              refuse_arrangement<shapes_of, refuse_kernel, indices>,
+                              no_preference,
+                              lower_arrangement<shapes_of, lower_as, indices>}...};
+}
+// Every arrangement in every way to stage it.
+std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& shapes,
+                                              const Capabilities& device) {
+  std::vector<CoopmatShape> out;
+  for (CoopmatShape shape : shapes) {
+    for (const auto& [step_k, buffers] : {std::pair{32u, 2u}, {16u, 1u}, {8u, 2u}}) {
+      if (step_k % shape.matrix.k != 0) continue;
+      shape.step_k = step_k;
+      shape.buffers = buffers;
+      if (shape.shared_bytes() <= device.max_shared_bytes) out.push_back(shape);
+    }
+  }
+  return out;
+}
+std::vector<CoopmatShape> staged_coopmat(const Capabilities& device) {
+  return staged_in_every_way(coopmat_shapes(device), device);
+}
+std::vector<CoopmatShape> staged_flexible(const Capabilities& device) {
+  return staged_in_every_way(coopmat_flexible_shapes(device), device);
+}
+
+using EveryArrangement = std::make_index_sequence<most_arrangements>;
+constexpr auto all_coopmat =
+    arrangement_kernels<staged_coopmat, refuse_coopmat, lower_coopmat_as>(EveryArrangement());
+constexpr auto all_flexible =
+    arrangement_kernels<staged_flexible, refuse_coopmat_flexible, lower_coopmat_flexible_as>(
+        EveryArrangement());
+constexpr auto all_coopmat2 =
+    arrangement_kernels<coopmat2_shapes, refuse_coopmat2, lower_coopmat2_as>(EveryArrangement());
+const OpDef op_matmul_coopmat{"matmul_coopmat_shapes", infer_matmul, matmul_flops, all_coopmat};
+const OpDef op_matmul_flexible{"matmul_flexible_shapes", infer_matmul, matmul_flops, all_flexible};
+const OpDef op_matmul_coopmat2{"matmul_coopmat2_shapes", infer_matmul, matmul_flops, all_coopmat2};
+
+// Edges in every direction, rows that allow wide accesses and rows that don't, and with nothing fused whole
+// parts that are stored straight from the accumulators.
+void check_arrangements(const OpDef& op) {
+  check_op(op, make_case(random_inputs({75, 69, 37}, f16_f32, all_parts), op));
+  check_op(op, make_case(random_inputs({67, 70, 40}, f16, all_parts), op));
+  check_op(op, make_case(random_inputs({67, 136, 72}, f16, {}), op));
+  check_op(op, make_case(random_inputs({130, 68, 24}, f16_f32, {}), op));
+}
 
 }  // namespace
 
@@ -323,11 +367,28 @@ TEST_CASE("matmul runs every number of rows that the kernel for few of them take
 TEST_CASE("every arrangement of matmul's cooperative matrices is right at its edges") {
   const Capabilities& device = test_device().device->capabilities();
   if (coopmat_shapes(device).empty()) SKIP("the device lists no cooperative matrix of f16 x f16 + f32");
-  REQUIRE(coopmat_shapes(device).size() <= all_arrangements.size());
-  check_op(op_matmul_arrangements,
-           make_case(random_inputs({75, 69, 37}, f16_f32, all_parts), op_matmul_arrangements));
-  check_op(op_matmul_arrangements,
-           make_case(random_inputs({67, 70, 40}, f16, all_parts), op_matmul_arrangements));
+  REQUIRE(staged_coopmat(device).size() <= most_arrangements);
+  check_arrangements(op_matmul_coopmat);
+}
+
+TEST_CASE("every arrangement of matmul's flexible matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  if (coopmat_flexible_shapes(device).empty()) {
+    SKIP("matmul coopmat_flexible not run: the device lists no flexible matrix of f16 x f16 + f32");
+  }
+  REQUIRE(staged_flexible(device).size() <= most_arrangements);
+  check_arrangements(op_matmul_flexible);
+}
+
+TEST_CASE("every tile of matmul's workgroup matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  const Need needs = Need::coopmat2_elements | Need::coopmat2_tensors | Need::coopmat2_workgroups;
+  if (!device.supports(needs) || coopmat2_shapes(device).empty()) {
+    SKIP("matmul coopmat2 not run: it needs " << to_string(needs) << ", the device has "
+                                              << to_string(device.has));
+  }
+  REQUIRE(coopmat2_shapes(device).size() <= most_arrangements);
+  check_arrangements(op_matmul_coopmat2);
 }
 
 // The second product adds to the first one's result, which nothing else reads: it takes over its memory.

@@ -195,20 +195,22 @@ TEST_CASE("f16 tiles are kept as halves where a multiply-add converts them for n
   CHECK(variant(with_matrices, DType::f16) == "f16");
 }
 
-TEST_CASE("matmul's matrix units take the largest listed matrix of the right types") {
+TEST_CASE(
+    "matmul's matrix units may take every listed matrix of the right types, and begin with the largest") {
   for (const uint32_t subgroup_size : {32u, 64u}) {
     const Capabilities device = discrete_device(subgroup_size);
     const Graph graph = matmul_graph(197, 768, 768, DType::f16);
     const LowerContext context = context_of(graph, device);
-    REQUIRE(!coopmat_shapes(device).empty());
+    std::vector<CooperativeShape> matrices;
     for (const CoopmatShape& shape : coopmat_shapes(device)) {
-      CHECK(shape.matrix == device.cooperative_shapes[3]);
+      if (std::ranges::find(matrices, shape.matrix) == matrices.end()) matrices.push_back(shape.matrix);
       CHECK(shape.shared_bytes() <= device.max_shared_bytes);
+      CHECK(shape.subgroup_size == subgroup_size);
       CHECK(shape.threads() % subgroup_size == 0);
-      CHECK(shape.step_k() % shape.matrix.k == 0);
-      // Rows of 16 bytes' alignment, padded by as much.
-      CHECK((shape.step_k() + 8) % 8 == 0);
+      CHECK(shape.step_k % shape.matrix.k == 0);
+      CHECK((shape.buffers == 1 || shape.buffers == 2));
     }
+    CHECK(matrices == std::vector{device.cooperative_shapes[3], device.cooperative_shapes[0]});
     if (context.missing("matmul_coopmat", "f16")) continue;  // this glslang could not compile it
     REQUIRE(!refuse_coopmat(context));
     CHECK(prefer_coopmat(context) > prefer_tiled(context));
@@ -219,6 +221,71 @@ TEST_CASE("matmul's matrix units take the largest listed matrix of the right typ
     CHECK(dispatch.constants[7] == 8);
     CHECK(dispatch.constants[8] == 16);
   }
+}
+
+// As RADV lists RDNA 3: two subgroup sizes, all of a compute unit's shared memory.
+Capabilities rdna3() {
+  Capabilities device = discrete_device(64);
+  device.vendor_id = 0x1002;
+  device.min_subgroup_size = 32;
+  device.max_subgroup_size = 64;
+  device.max_shared_bytes = 64 * 1024;
+  device.multiprocessors = 96;
+  device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
+  device.subgroup_operations = 0xff;
+  return device;
+}
+
+// With all of VK_NV_cooperative_matrix2; the granularities are made up.
+Capabilities hopper() {
+  Capabilities device = discrete_device(32);
+  device.multiprocessors = 132;
+  device.min_subgroup_size = device.max_subgroup_size = 32;
+  device.has = device.has | Need::coopmat2 | Need::coopmat2_elements | Need::coopmat2_reductions |
+               Need::coopmat2_conversions | Need::coopmat2_tensors | Need::coopmat2_workgroups;
+  device.flexible_max_dimension = 1024;
+  device.subgroup_operations = 0xff;
+  device.flexible_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32", 128},
+                            {32, 32, 16, "f16", "f16", "f32", "f32", 256},
+                            {16, 16, 16, "f16", "f16", "f16", "f16", 0}};
+  return device;
+}
+
+TEST_CASE("matmul's matrix units leave an AMD GPU four waves a SIMD, and begin with 32 lanes") {
+  const Capabilities device = rdna3();
+  std::vector<uint32_t> sizes;
+  for (const CoopmatShape& shape : coopmat_shapes(device)) {
+    const uint32_t waves = shape.subgroups_m * shape.subgroups_n;
+    CHECK(device.max_shared_bytes / shape.shared_bytes() * waves >= 8);  // two SIMDs a compute unit
+    if (std::ranges::find(sizes, shape.subgroup_size) == sizes.end()) sizes.push_back(shape.subgroup_size);
+  }
+  CHECK(sizes == std::vector{32u, 64u});
+}
+
+TEST_CASE("matmul takes large matrix tiles for large products and small ones where units would idle") {
+  const auto tile_of = [](const Capabilities& device, auto lower, uint64_t m, uint64_t n, uint64_t k) {
+    const Graph graph = matmul_graph(m, n, k, DType::f16);
+    const shader::MatmulParams params = params_of(lower(context_of(graph, device)).dispatches.at(0));
+    return std::pair(ceil_div(m, params.tiles_m), params.tiles);
+  };
+  const Capabilities device = hopper();
+  const Graph probe = matmul_graph(16, 16, 16, DType::f16);
+  if (!context_of(probe, device).missing("matmul_coopmat", "f16")) {
+    CHECK(tile_of(device, lower_coopmat, 50432, 3072, 768).first >= 127);
+    CHECK(tile_of(device, lower_coopmat, 197, 768, 768).second >= 24);
+  }
+  if (context_of(probe, device).missing("matmul_coopmat2", "f16")) return;
+  REQUIRE(!refuse_coopmat2(context_of(probe, device)));
+  CHECK(prefer_coopmat2(context_of(probe, device)) > prefer_coopmat(context_of(probe, device)));
+  const Graph large = matmul_graph(50432, 3072, 768, DType::f16);
+  CHECK(lower_coopmat2(context_of(large, device)).dispatches[0].note == "128x256");
+  CHECK(tile_of(device, lower_coopmat2, 197, 768, 768).second >= 48);
+  Capabilities without = device;
+  without.flexible_shapes.clear();
+  CHECK(refuse_coopmat2(context_of(probe, without)));
+  without = device;
+  without.has = Need::storage16 | Need::fp16 | Need::coopmat | Need::coopmat2 | Need::subgroup_control;
+  CHECK(refuse_coopmat2(context_of(probe, without)));
 }
 
 TEST_CASE("matmul's matrix units say why they can't") {
