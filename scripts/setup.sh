@@ -9,7 +9,7 @@
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
   libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev catch2)
 # Tests do without these, and then say which of them were skipped.
-optional_test_packages=(vulkan-validationlayers mesa-drm-shim)
+optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
 driver_package=mesa-vulkan-drivers
 
