@@ -174,6 +174,18 @@ std::string number(const std::optional<double>& value) {
   return text;
 }
 
+// The shaders that this device lacks something for, and what: they are in this build, but never run here.
+std::vector<std::pair<std::string, std::string>> not_run_on(const Capabilities& device) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const ShaderVariant& shader : all_shaders()) {
+    const auto missing = static_cast<uint32_t>(shader.needs) & ~static_cast<uint32_t>(device.has);
+    if (missing == 0) continue;
+    out.emplace_back(std::string(shader.shader) + "/" + std::string(shader.variant),
+                     to_string(static_cast<Need>(missing)));
+  }
+  return out;
+}
+
 std::string workgroup_text(const CompiledKernel& kernel) {
   const auto size = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
   std::string text = std::to_string(size[0]);
@@ -237,6 +249,9 @@ void print_text(const Capabilities& device, const std::vector<PlannedModel>& mod
   std::printf("\n");
   print_table(kernels);
   if (!device.pipeline_statistics) std::printf("(this driver gives no figures of its compiler)\n");
+  for (const auto& [shader, missing] : not_run_on(device)) {
+    std::printf("not run: %s needs %s\n", shader.c_str(), missing.c_str());
+  }
 }
 
 void print_line(const nlohmann::ordered_json& line) {
@@ -296,13 +311,18 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
     }
     print_line(line);
   }
+  auto not_run = nlohmann::ordered_json::array();
+  for (const auto& [shader, missing] : not_run_on(device)) {
+    not_run.push_back({{"shader", shader}, {"needs", missing}});
+  }
   print_line({{"device", device.name},
               {"driver", device.driver_name},
               {"driver_info", device.driver_info},
               {"supports_cooperative_matrices", device.supports(Need::coopmat)},
               {"figures", device.pipeline_statistics},
               {"pipelines", kernels.size()},
-              {"spilling", spilling}});
+              {"spilling", spilling},
+              {"not_run", not_run}});
 }
 
 void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
