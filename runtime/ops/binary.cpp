@@ -1,5 +1,6 @@
 #include "runtime/ops/binary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/ops/lowering.h"
@@ -8,11 +9,17 @@
 namespace vitrine {
 namespace {
 
+bool ends_with(const Shape& shape, const Shape& end) {
+  if (end.rank() == 0 || end.rank() > shape.rank()) return shape == end;
+  return std::ranges::equal(shape.dims().last(end.dims().size()), end.dims());
+}
+
 void infer(InferContext& c) {
   const Value& a = c.input(0);
   const Value& b = c.input(1);
-  c.require(a.shape == b.shape, "the inputs are " + a.shape.to_string() + " and " + b.shape.to_string() +
-                                    ", expected equal shapes");
+  c.require(ends_with(a.shape, b.shape),
+            "the inputs are " + a.shape.to_string() + " and " + b.shape.to_string() +
+                ", expected equal shapes, or the end of the first as the second");
   c.require(is_computable(a.dtype) && is_computable(b.dtype),
             "the inputs are " + std::string(name_of(a.dtype)) + " and " + std::string(name_of(b.dtype)) +
                 ", expected f32 or f16");
@@ -31,15 +38,18 @@ Lowered lower(const LowerContext& c) {
   const uint64_t count = c.output(0).shape.elements();
   Dispatch dispatch;
   dispatch.shader = &find_shader("binary", variant(c));
+  const uint64_t repeated = c.input(1).shape.elements();
   dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("function")))};
+                        to_u32(static_cast<uint64_t>(c.attributes().integer("function"))),
+                        repeated == count ? 0 : to_u32(repeated)};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::BinaryParams{to_u32(count)});
   dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   for (const uint32_t i : {0u, 1u}) {
-    if (c.input(i).dtype == c.output(0).dtype) lowered.in_place.emplace_back(0, i);
+    if (c.input(i).dtype == c.output(0).dtype && c.input(i).shape.elements() == count)
+      lowered.in_place.emplace_back(0, i);
   }
   return lowered;
 }

@@ -9,7 +9,8 @@ namespace vitrine {
 
 extern const OpDef op_binary;
 
-// a and b have the same shape; each is f32 or f16. The result is f32 when either is.
+// b has the shape of a or the last dimensions of it: a row [N] is added to every row of an a [.., N]. Each is
+// f32 or f16, and the result is f32 when either is.
 ValueId add(Graph& graph, std::string name, ValueId a, ValueId b);
 ValueId multiply(Graph& graph, std::string name, ValueId a, ValueId b);
 

@@ -37,6 +37,30 @@ TEST_CASE("add and multiply match the float64 reference") {
   }
 }
 
+TEST_CASE("the second tensor repeats where it is the end of the first one's shape") {
+  struct Case {
+    Shape a, b;
+  };
+  for (const bool product : {false, true}) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      for (const auto& [a, b] : {Case{{5, 197}, {197}}, Case{{2, 50, 7}, {7}}, Case{{3, 11, 13}, {11, 13}},
+                                 Case{{1, 77}, {77}}, Case{{4, 1}, {1}}}) {
+        const HostTensor left = test::random_tensor(a, DType::f32, 1),
+                         right = test::random_tensor(b, dtype, 2);
+        HostTensor repeated = right;
+        repeated.shape = a;
+        repeated.values.clear();
+        for (uint64_t i = 0; i < a.elements(); ++i)
+          repeated.values.push_back(right.values[i % right.values.size()]);
+        test::OpCase repeating = op_case(product, left, repeated);
+        repeating.label += ", repeating " + b.to_string();
+        repeating.inputs[1].tensor = right;
+        test::check_op(op_binary, repeating);
+      }
+    }
+  }
+}
+
 TEST_CASE("add and multiply keep NaN and infinity") {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -68,6 +92,10 @@ TEST_CASE("add refuses different shapes") {
   Graph graph;
   const ValueId a = graph.input("a", {2, 3}), b = graph.input("b", {3, 2});
   CHECK_THROWS_AS(add(graph, "sum", a, b), Error);
+  // Only the second one repeats, and only whole dimensions from the end.
+  const ValueId row = graph.input("row", {3}), column = graph.input("column", {2});
+  CHECK_THROWS_AS(add(graph, "sum", row, a), Error);
+  CHECK_THROWS_AS(add(graph, "sum", a, column), Error);
 }
 
 }  // namespace
