@@ -99,6 +99,8 @@ void print_plan(const Plan& plan, DType dtype) {
     std::printf("  %s\n", memory.substr(at, end - at).c_str());
     at = end == std::string::npos ? memory.size() : end + 1;
   }
+  std::printf("\nfused: %s\n", fusion_summary(plan).c_str());
+  for (const std::string& change : plan.fusion_changes) std::printf("  %s\n", change.c_str());
   std::map<std::pair<std::string_view, std::string>, size_t> choices;
   for (size_t i = 0; i < plan.choices.size(); ++i)
     ++choices[{plan.graph->nodes()[i].op->name, plan.choices[i]}];
@@ -150,9 +152,12 @@ void add_plan(Json& line, const Plan& plan, DType dtype) {
                     {"largest_live_set_bytes", plan.largest_live_set},
                     {"constant_bytes", plan.constant_bytes()},
                     {"submissions", plan.slice_count}};
+  line["fusion"] = {{"rules", plan.options.fusions}, {"changes", plan.fusion_changes}};
   line["dispatches"] = Json::array();
   for (const Step& step : plan.steps) {
-    line["dispatches"].push_back({{"node", plan.graph->nodes()[step.node].name},
+    const Node& node = plan.graph->nodes()[step.node];
+    line["dispatches"].push_back({{"node", node.name},
+                                  {"fused", fused_parts(node)},
                                   {"kernel", step.kernel},
                                   {"choice", plan.choices[step.node]},
                                   {"shader", std::string(step.dispatch.shader->shader) + "." +

@@ -35,6 +35,10 @@ void add_plan_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--variant", flags.variants,
                      "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
   command.add_flag("--untuned", flags.untuned, "Leave what vitrine tune has found for this device aside");
+  command
+      .add_option("--fuse", flags.fusions,
+                  "What is fused into one dispatch: all, none or rule[,rule] (inspect shows the rules)")
+      ->capture_default_str();
 }
 
 void add_what_flag(CLI::App& command, ModelFlags& flags) {
@@ -124,6 +128,7 @@ PlanOptions plan_options(const ModelFlags& flags) {
   const char* variable = std::getenv("VITRINE_VARIANT");
   const std::string text = !flags.variants.empty() ? flags.variants : variable ? variable : "";
   if (!text.empty()) options.variants = parse_variants(text);
+  options.fusions = parse_fusions(flags.fusions);
   return options;
 }
 

@@ -16,7 +16,7 @@
 namespace vitrine::cli {
 
 struct ModelFlags {
-  std::string model, arch, what, variants, image_size;
+  std::string model, arch, what, variants, fusions = "all", image_size;
   std::vector<std::string> set;
   bool untuned = false;
 };
@@ -27,7 +27,7 @@ void add_source_flags(CLI::App& command, ModelFlags& flags);
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 // Declares --set and --image-size.
 void add_config_flags(CLI::App& command, ModelFlags& flags);
-// Declares those, --variant and --untuned.
+// Declares those, --variant, --untuned and --fuse.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
 // Declares --what.
 void add_what_flag(CLI::App& command, ModelFlags& flags);
@@ -54,7 +54,7 @@ std::optional<Result> result_of(const ModelFlags& flags);
 // 16 bits.
 DType dtype_for(const std::string& name, const Capabilities& device);
 
-// --variant, else the variable VITRINE_VARIANT, else nothing forced; and --untuned.
+// --variant, else the variable VITRINE_VARIANT, else nothing forced; --untuned and --fuse.
 PlanOptions plan_options(const ModelFlags& flags);
 
 }  // namespace vitrine::cli

@@ -324,7 +324,10 @@ double Plan::flops() const {
 }
 
 Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options) {
-  return Planner(std::move(graph), device, options).make();
+  FusedGraph fused = fuse(std::move(graph), options.fusions);
+  Plan plan = Planner(std::move(fused.graph), device, options).make();
+  plan.fusion_changes = std::move(fused.changes);
+  return plan;
 }
 
 uint32_t assign_slices(std::vector<Step>& steps, double budget) {

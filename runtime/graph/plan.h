@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/graph/fusion.h"
 #include "runtime/graph/graph.h"
 #include "runtime/graph/memory_planner.h"
 #include "runtime/graph/op.h"
@@ -57,13 +58,15 @@ struct PlanOptions {
   std::map<std::string, std::string, std::less<>> variants;
   std::shared_ptr<const KernelChoices> known;  // what was found out on this device; none: nothing was
   bool untuned = false;                        // with_stored_choices() leaves the tuned kernels out
+  FusionSet fusions = all_fusions();           // the rules that are on
   double slice_seconds = 0.1;                  // no submission is meant to run longer
   bool reuse_memory = true;
   uint64_t guard_bytes = 0;  // unused bytes around every tensor of the arena, for tests
 };
 
 struct Plan {
-  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Graph> graph;  // what the rules of fusion made of the one that was given
+  std::vector<std::string> fusion_changes;
   Capabilities device;
   PlanOptions options;
 
@@ -97,6 +100,9 @@ struct Plan {
 
 Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
                const PlanOptions& options = {});
+
+// How many nodes do the parts of which rule besides their own: "bias 49, residual 24; off: layer_scale".
+std::string fusion_summary(const Plan& plan);
 
 // Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
 uint32_t assign_slices(std::vector<Step>& steps, double budget);

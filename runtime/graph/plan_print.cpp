@@ -40,8 +40,23 @@ std::string describe(const Dispatch& dispatch) {
 
 }  // namespace
 
+std::string fusion_summary(const Plan& plan) {
+  std::string text, off;
+  for (const std::string_view name : fusion_names()) {
+    const auto count = std::ranges::count_if(plan.graph->nodes(), [&](const Node& node) {
+      const auto parts = fused_parts(node);
+      return std::ranges::find(parts, name) != parts.end();
+    });
+    if (count) text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(count);
+    if (!plan.options.fusions.contains(name)) off += (off.empty() ? "" : ", ") + std::string(name);
+  }
+  if (text.empty()) text = "nothing";
+  return off.empty() ? text : text + "; off: " + off;
+}
+
 std::string Plan::to_string() const {
-  std::string text = "device " + device.name + "\n";
+  std::string text = "device " + device.name + "\nfused: " + fusion_summary(*this) + "\n";
+  for (const std::string& change : fusion_changes) text += "  " + change + "\n";
   for (size_t i = 0; i < constants.size(); ++i) {
     const PlannedConstant& constant = constants[i];
     text += "const" + std::to_string(i) + " " + graph->value(constant.value).name + " " +
@@ -54,8 +69,9 @@ std::string Plan::to_string() const {
     const Step& step = steps[i];
     if (step.node != node) {
       node = step.node;
-      text += std::string(graph->nodes()[node].op->name) + " " + graph->nodes()[node].name + ": " +
-              choices[node] + "\n";
+      text += std::string(graph->nodes()[node].op->name) + " " + graph->nodes()[node].name;
+      for (const std::string_view part : fused_parts(graph->nodes()[node])) text += " +" + std::string(part);
+      text += ": " + choices[node] + "\n";
     }
     text += (step.barrier_before ? " | " : "   ") + std::to_string(i) + " slice " +
             std::to_string(step.slice) + " " + describe(step.dispatch) + " :";

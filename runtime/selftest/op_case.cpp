@@ -248,7 +248,7 @@ std::optional<std::string> fault_of(PipelineStore& pipelines, const OpCase& op_c
   const auto second = run(executable);
   for (size_t i = 0; i < first.size(); ++i) {
     // Plan::outputs is in the order of values; names say which result is which.
-    const Value& value = graph->value(executable.plan().outputs[i]);
+    const Value& value = executable.plan().graph->value(executable.plan().outputs[i]);
     const size_t which = std::stoul(value.name.substr(1));
     const std::string label = first.size() > 1 ? "output " + std::to_string(which) + ": " : "";
     if (first[i] != second[i]) return label + "two runs gave different bytes";

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/graph/fusion.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::test {
@@ -38,6 +39,14 @@ void check_op(const OpDef& op, const OpCase& op_case) {
     ++ran;
   }
   if (ran == 0) FAIL("no kernel of " << op.name << " could run: " << refusals);
+  // What rules of fusion would have made of plain operators is right as these, too.
+  if (fuse(graph, {}).graph != graph) {
+    INFO("without fusion");
+    PlanOptions plain;
+    plain.fusions = {};
+    if (const auto fault = selftest::fault_of(*device.pipelines, op_case, graph, plain)) FAIL(*fault);
+    require_no_validation_messages();
+  }
   SUCCEED();
 }
 

@@ -17,9 +17,9 @@ using selftest::random_tensor;
 using selftest::relative_error;
 using selftest::round_to;
 
-// Forces each kernel of `op` in turn, in memory that is filled with NaN and has guard bands around every
-// tensor; runs twice for equal bits; no validation message. Fails when no kernel could run, or when the
-// reference is constant and so would prove nothing.
+// Forces each kernel of `op` in turn, and takes the node apart where rules of fusion can, in memory that is
+// filled with NaN and has guard bands around every tensor; runs twice for equal bits; no validation message.
+// Fails when no kernel could run, or when the reference is constant and so would prove nothing.
 void check_op(const OpDef& op, const OpCase& op_case);
 
 }  // namespace vitrine::test
