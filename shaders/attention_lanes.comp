@@ -1,5 +1,6 @@
-//! variant f32 T=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrww
-//! variant f16 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrww
+//! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrww
+//! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrww
+//! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -27,11 +28,14 @@ layout(constant_id = 4) const uint q_stride = 8;  // elements between the rows o
 layout(constant_id = 5) const uint k_stride = 8;
 layout(constant_id = 6) const uint v_stride = 8;
 layout(constant_id = 7) const bool store_lse = false;
+// Where the result is the left side of a product: the blocks of matmul_direct.comp. 0 rows: no blocks.
+layout(constant_id = 8) const uint block_rows = 0;
+layout(constant_id = 9) const uint unroll = 16;
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Fours { vec4 v; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Rows { float v[]; };
-layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { T v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TR v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };
 layout(push_constant) uniform Push {
   Elements q;
@@ -121,7 +125,16 @@ void main() {
   }
 
   if (asking >= p.queries) return;
-  const uint at = (row * p.heads + head) * value_width;
-  [[unroll]] for (uint d = 0; d < value_width; ++d) result.v[at + d] = store_as(T, mixed[d] / total);
+  if (block_rows == 0) {
+    const uint at = (row * p.heads + head) * value_width;
+    [[unroll]] for (uint d = 0; d < value_width; ++d) result.v[at + d] = store_as(TR, mixed[d] / total);
+  } else {
+    const uint steps = p.heads * value_width / unroll;
+    const uint at = (row / block_rows * steps * block_rows + row % block_rows) * unroll;
+    [[unroll]] for (uint d = 0; d < value_width; ++d) {
+      const uint column = head * value_width + d;
+      result.v[at + column / unroll * block_rows * unroll + column % unroll] = store_as(TR, mixed[d] / total);
+    }
+  }
   if (store_lse) lse.v[(image * p.heads + head) * p.queries + asking] = highest + log(total);
 }

@@ -13,6 +13,9 @@
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint width = 768;
+// Where the result is the left side of a product: the blocks of matmul_direct.comp. 0 rows: no blocks.
+layout(constant_id = 2) const uint block_rows = 0;
+layout(constant_id = 3) const uint unroll = 16;
 
 layout(push_constant) uniform Push {
   InWords x;
@@ -33,10 +36,19 @@ float square_distance(uint quad, float mean) {
   return sum_of(distance * distance);
 }
 
-void write(uint quad, uint column, float mean, float inverse_deviation) {
+// Where the q-th quad of a row goes.
+uint target(uint row, uint q) {
+  if (block_rows == 0) return row * row_quads + q;
+  const uint steps = width / unroll, step_quads = unroll / 4;
+  return ((row / block_rows * steps + q / step_quads) * block_rows + row % block_rows) * step_quads + q % step_quads;
+}
+
+void write(uint row, uint q, float mean, float inverse_deviation) {
+  const uint column = 4 * q;
   const vec4 scale = vec4(gamma.at[column], gamma.at[column + 1], gamma.at[column + 2], gamma.at[column + 3]);
   const vec4 shift = vec4(beta.at[column], beta.at[column + 1], beta.at[column + 2], beta.at[column + 3]);
-  STORE(y, quad, (LOAD(x, quad) - mean) * inverse_deviation * scale + shift);
+  const vec4 distance = LOAD(x, row * row_quads + q) - mean;
+  STORE(y, target(row, q), distance * inverse_deviation * scale + shift);
 }
 
 void main() {
@@ -63,10 +75,7 @@ void main() {
   const float inverse_deviation = inversesqrt(squares / float(width) + p.eps);
 
   for (uint b = 0; b < whole_blocks; ++b) {
-    [[unroll]] for (uint i = 0; i < block; ++i) {
-      const uint q = b * block + i;
-      write(base + q, 4 * q, mean, inverse_deviation);
-    }
+    [[unroll]] for (uint i = 0; i < block; ++i) write(row, b * block + i, mean, inverse_deviation);
   }
-  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(base + q, 4 * q, mean, inverse_deviation);
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(row, q, mean, inverse_deviation);
 }

@@ -27,7 +27,8 @@
 // What differs between lanes would be a gather, which such a driver makes of as many loads as there are
 // lanes. So no address here differs: all lanes read the whole row of the panel and each keeps its own
 // column. As lane numbers are constants to the driver's compiler, it sees one vector being loaded.
-//   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll]
+//   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll], unless what
+//      computes it wrote it so (into_blocks)
 //   W  packed once by matmul_direct_panels.comp: [panels][steps][unroll][lanes]
 // K is padded with zeros, so edges only matter to the epilogue.
 //
@@ -38,6 +39,7 @@ layout(constant_id = 5) const uint block_rows = 8;
 layout(constant_id = 6) const uint group_rows = 8;
 layout(constant_id = 7) const uint unroll = 8;
 layout(constant_id = 8) const uint lanes = 8;  // of a subgroup, which has exactly this size
+layout(constant_id = 9) const bool into_blocks = false;  // C is the A of a product with as many rows
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fours { vec4 v[]; };
@@ -117,9 +119,13 @@ void main() {
   if (epilogue_has_bias) own_bias = bias.v[column];
   if (epilogue_has_scale) own_scale = scale.v[column];
   const uint count = min(block_rows, p.rows - first_row);
+  // In blocks, a column of C is a value of the next product's K.
+  const uint step_of_next = gl_WorkGroupID.x * (p.columns / unroll) + column / unroll;
+  uint to = into_blocks ? step_of_next * block_rows * unroll + column % unroll : first_row * p.columns + column;
   uint r = 0;
   do {
     const uint at = (first_row + r) * p.columns + column;
-    c.v[at] = store_as(TC, epilogue(kept[r], column, at));
+    c.v[to] = store_as(TC, epilogue(kept[r], column, at));
+    to += into_blocks ? unroll : p.columns;
   } while (++r < count);
 }

@@ -42,6 +42,8 @@ class Planner {
   }
 
   Plan make() {
+    for (const Node& node : graph_.nodes()) candidates_.push_back(choose({graph_, node, plan_.device}));
+    if (plan_.options.fusions.contains(row_blocks_rule)) choose_blocks();
     for (uint32_t node = 0; node < graph_.nodes().size(); ++node) lower(node);
     place();
     resolve();
@@ -52,6 +54,39 @@ class Planner {
   }
 
  private:
+  LowerContext context_of(size_t node) const {
+    return {graph_, graph_.nodes()[node], plan_.device, candidates_[node].configuration, blocks_};
+  }
+
+  // Where a value's only reader would pack it, and who computes it can write it packed, it lies so.
+  void choose_blocks() {
+    const std::span<const Node> nodes = graph_.nodes();
+    std::vector<uint32_t> readers(graph_.values().size());
+    std::vector<std::optional<size_t>> producer(graph_.values().size());
+    for (size_t node = 0; node < nodes.size(); ++node) {
+      for (const ValueId id : nodes[node].inputs) {
+        if (id) ++readers[id.index];
+      }
+      producer[nodes[node].outputs.front().index] = node;
+    }
+    blocks_.resize(graph_.values().size());
+    for (size_t reader = 0; reader < nodes.size(); ++reader) {
+      const KernelDef& kernel = *candidates_[reader].kernel;
+      if (!kernel.likes_blocks) continue;
+      for (uint32_t i = 0; i < nodes[reader].inputs.size(); ++i) {
+        const ValueId id = nodes[reader].inputs[i];
+        if (!id || !producer[id.index] || readers[id.index] != 1) continue;
+        if (graph_.value(id).role != Role::intermediate) continue;
+        const size_t writer = *producer[id.index];
+        if (!candidates_[writer].kernel->writes_blocks) continue;
+        const std::optional<RowBlocks> liked = kernel.likes_blocks(context_of(reader), i);
+        if (!liked || !candidates_[writer].kernel->writes_blocks(context_of(writer), *liked)) continue;
+        blocks_[id.index] = liked;
+        plan_.in_blocks.push_back(id);
+      }
+    }
+  }
+
   Candidate choose(const LowerContext& context) {
     const auto wish = plan_.options.variants.find(context.node().op->name);
     KernelChoice choice = choose_kernel(
@@ -62,8 +97,8 @@ class Planner {
 
   void lower(uint32_t node_index) {
     const Node& node = graph_.nodes()[node_index];
-    const LowerContext context(graph_, node, plan_.device);
-    const Candidate candidate = choose(context);
+    const LowerContext context = context_of(node_index);
+    const Candidate& candidate = candidates_[node_index];
     Lowered lowered = lower_as(context, candidate);
     plan_.tail_bytes = std::max(plan_.tail_bytes, lowered.overread_bytes);
 
@@ -144,7 +179,9 @@ class Planner {
         break;
     }
     const auto [at, is_new] = resident_of_.try_emplace(id, static_cast<uint32_t>(residents_.size()));
-    if (is_new) residents_.push_back({value.name, value.bytes(), ~0u, 0, at->second});
+    const bool in_blocks = id.index < blocks_.size() && blocks_[id.index];
+    const uint64_t bytes = in_blocks ? blocks_[id.index]->bytes() : value.bytes();
+    if (is_new) residents_.push_back({value.name, bytes, ~0u, 0, at->second});
     return touch_resident(at->second, step);
   }
 
@@ -290,6 +327,8 @@ class Planner {
 
   const Graph& graph_;
   Plan plan_;
+  std::vector<Candidate> candidates_;             // one a node
+  std::vector<std::optional<RowBlocks>> blocks_;  // one a value, or none at all
   std::vector<Resident> residents_;
   std::map<ValueId, uint32_t> resident_of_;
   std::vector<Takeover> takeovers_;

@@ -75,6 +75,7 @@ struct Plan {
   std::vector<PlannedConstant> constants;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::string> choices;  // one a node: its kernel, who chose it, and why not the others
+  std::vector<ValueId> in_blocks;    // values that lie as their reader likes them, not row by row
 
   // The arena: intermediate values and scratch.
   std::vector<uint64_t> slab_bytes;

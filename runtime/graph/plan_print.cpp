@@ -43,10 +43,11 @@ std::string describe(const Dispatch& dispatch) {
 std::string fusion_summary(const Plan& plan) {
   std::string text, off;
   for (const std::string_view name : fusion_names()) {
-    const auto count = std::ranges::count_if(plan.graph->nodes(), [&](const Node& node) {
+    auto count = std::ranges::count_if(plan.graph->nodes(), [&](const Node& node) {
       const auto parts = fused_parts(node);
       return std::ranges::find(parts, name) != parts.end();
     });
+    if (name == row_blocks_rule) count = std::ssize(plan.in_blocks);
     if (count) text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(count);
     if (!plan.options.fusions.contains(name)) off += (off.empty() ? "" : ", ") + std::string(name);
   }

@@ -13,7 +13,7 @@ constexpr std::array kernels{
     KernelDef{"tiled", refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled,
               attention_tiled_configurations},
     KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
-              attention_lanes_configurations},
+              attention_lanes_configurations, nullptr, attention_lanes_write_blocks},
 };
 
 }  // namespace

@@ -93,10 +93,20 @@ Lowered lower_attention_lanes(const LowerContext& context) {
 
   const bool store_lse = context.attributes().flag("store_lse");
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
-  dispatch.constants = {
-      lanes,    to_u32(sizes.key_width), to_u32(sizes.value_width), keys_a_step, q.stride, k.stride, v.stride,
-      store_lse};
+  const RowBlocks* blocks = context.output_blocks(0);
+  dispatch.shader =
+      &find_shader("attention_lanes",
+                   blocks ? storage_variant(context.output(0).dtype, DType::f32) : lanes_variant(context));
+  dispatch.constants = {lanes,
+                        to_u32(sizes.key_width),
+                        to_u32(sizes.value_width),
+                        keys_a_step,
+                        q.stride,
+                        k.stride,
+                        v.stride,
+                        store_lse,
+                        blocks ? blocks->block_rows : 0,
+                        blocks ? blocks->unroll : 16};
   dispatch.operands = {q.operand, k.operand, v.operand, Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(
@@ -108,7 +118,7 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                                    .v_offset = v.offset,
                                    .scale = static_cast<float>(context.attributes().number("scale"))});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
-  dispatch.note = std::to_string(keys_a_step) + " keys a step";
+  dispatch.note = std::to_string(keys_a_step) + " keys a step" + (blocks ? ", into blocks" : "");
   // A step of keys past the last one, and the last row's four elements where its width is no multiple.
   lowered.overread_bytes = (keys_a_step * std::max(k.stride, v.stride) + 4) * sizeof(float);
   return lowered;
@@ -116,6 +126,11 @@ Lowered lower_attention_lanes(const LowerContext& context) {
 
 std::vector<std::string> attention_lanes_configurations(const LowerContext& context) {
   return names_of(steps_for(context));
+}
+
+bool attention_lanes_write_blocks(const LowerContext& context, const RowBlocks& blocks) {
+  const Shape& shape = context.output(0).shape;
+  return blocks.rows == shape.rows() && blocks.depth == shape[-1];
 }
 
 }  // namespace vitrine

@@ -93,26 +93,46 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
   return std::nullopt;
 }
 
+std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
+  if (product.depth % product.unroll != 0) return std::nullopt;
+  return RowBlocks{.rows = product.rows,
+                   .depth = product.depth,
+                   .block_rows = product.block_rows(),
+                   .unroll = product.unroll};
+}
+
+bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks) {
+  return blocks.rows == product.rows && blocks.depth == product.columns &&
+         blocks.block_rows == product.block_rows() && blocks.unroll == product.unroll;
+}
+
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
                         Lowered& lowered) {
-  const Block block = block_of(product);
   lowered.scratch.push_back(product.packed_elements() * sizeof(float));
   lowered.dispatches.push_back(std::move(pack_rows));
+  add_packed_product(context, product, Operand::scratch(0), lowered);
+}
+
+void add_packed_product(const LowerContext& context, const DirectProduct& product, Operand rows,
+                        Lowered& lowered) {
+  const Block block = block_of(product);
+  const bool into_blocks = context.output_blocks(0) != nullptr;
+  const DType out = into_blocks ? DType::f32 : product.out;
   lowered.packs.push_back(pack_panels(context, product));
   const uint32_t panel = panel_columns(context.device());
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, product.out));
+  dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, out));
   dispatch.constants = product.epilogue;
   dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, product.unroll, panel});
+                            {panel, block.rows, block.group, product.unroll, panel, into_blocks});
   dispatch.subgroup_size = panel;
-  dispatch.operands = {Operand::scratch(0), Operand::packed(0), product.extras[0],
-                       product.extras[1],   product.extras[2],  Operand::output(0)};
+  dispatch.operands = {
+      rows, Operand::packed(0), product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};
   dispatch.set_params(shader::MatmulDirectParams{
       .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
-  dispatch.note = std::to_string(block.rows) + " rows a lane";
+  dispatch.note = std::to_string(block.rows) + " rows a lane" + (into_blocks ? ", into blocks" : "");
 }
 
 double prefer_direct_product(const LowerContext& context) {

@@ -31,12 +31,19 @@ struct DirectProduct {
 
 // The names of the blocks of rows, the one that should be fastest first: KernelDef::configurations.
 std::vector<std::string> direct_product_configurations(const DirectProduct& product);
+// The blocks in which a product likes its left side; nothing where the depth leaves a part of a step over.
+std::optional<RowBlocks> blocks_of(const DirectProduct& product);
+// Whether its result can be written in these.
+bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks);
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product);
 
 // Adds scratch 0 for the packed rows, `pack_rows` as the dispatch that fills it, the packing of W, and the
 // product, which writes output 0.
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
+                        Lowered& lowered);
+// The same where `rows` is packed already.
+void add_packed_product(const LowerContext& context, const DirectProduct& product, Operand rows,
                         Lowered& lowered);
 
 // Without shared memory a GPU would read each operand from memory far too often.

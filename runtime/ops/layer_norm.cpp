@@ -45,7 +45,7 @@ Lowered finish(const LowerContext& c, Dispatch dispatch) {
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   // Both read an element for the last time before the same invocation writes it.
-  if (c.input(x_input).dtype == c.output(0).dtype) lowered.in_place = {{0, x_input}};
+  if (c.input(x_input).dtype == c.output(0).dtype && !c.output_blocks(0)) lowered.in_place = {{0, x_input}};
   return lowered;
 }
 
@@ -69,14 +69,24 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
   Dispatch dispatch;
-  dispatch.shader = &find_shader("layer_norm_lanes", variant(c));
-  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1])};
+  const RowBlocks* blocks = c.output_blocks(0);
+  dispatch.shader = &find_shader("layer_norm_lanes",
+                                 blocks ? storage_variant(c.input(x_input).dtype, DType::f32) : variant(c));
+  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1]), blocks ? blocks->block_rows : 0,
+                        blocks ? blocks->unroll : 16};
+  if (blocks) dispatch.note = "into blocks";
   dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
   return finish(c, std::move(dispatch));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+bool lanes_write_blocks(const LowerContext& c, const RowBlocks& blocks) {
+  const Shape& shape = c.output(0).shape;
+  return blocks.rows == shape.rows() && blocks.depth == shape[-1] && blocks.unroll % 4 == 0;
+}
+
+constexpr KernelDef kernels[] = {
+    {"simple", refuse_simple, no_preference, lower_simple},
+    {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write_blocks}};
 
 }  // namespace
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::array kernels{
     KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
-    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations},
+    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
+              direct_likes_blocks, direct_writes_blocks},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
     KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
@@ -88,6 +89,7 @@ std::vector<Operand> matmul_operands(const LowerContext& context) {
 
 std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context) {
   if (!context.has_input(matmul_input::residual) || context.output(0).dtype != DType::f32) return {};
+  if (context.output_blocks(0)) return {};
   // The residual's memory must have no second reader inside the node.
   const auto& inputs = context.node().inputs;
   const ValueId residual = inputs[matmul_input::residual];

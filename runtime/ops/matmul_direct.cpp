@@ -39,6 +39,12 @@ std::vector<std::string> direct_configurations(const LowerContext& context) {
 
 Lowered lower_direct(const LowerContext& context) {
   const DirectProduct product = product_of(context);
+  Lowered lowered;
+  lowered.in_place = matmul_in_place(context);
+  if (context.input_blocks(matmul_input::x)) {
+    add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
+    return lowered;
+  }
   const uint32_t threads = workgroup_size(context.device(), 64);
   Dispatch rows;
   rows.shader = &find_shader("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype));
@@ -49,11 +55,17 @@ Lowered lower_direct(const LowerContext& context) {
                                                  .steps = to_u32(product.steps()),
                                                  .count = to_u32(product.packed_elements())});
   rows.groups = striding_groups(context.device(), product.packed_elements() / product.unroll, threads);
-
-  Lowered lowered;
-  lowered.in_place = matmul_in_place(context);
   add_direct_product(context, product, std::move(rows), lowered);
   return lowered;
+}
+
+std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input) {
+  if (input != matmul_input::x) return std::nullopt;
+  return blocks_of(product_of(context));
+}
+
+bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks) {
+  return writes_blocks(product_of(context), blocks);
 }
 
 }  // namespace vitrine

@@ -170,5 +170,7 @@ std::optional<std::string> refuse_direct(const LowerContext& context);
 double prefer_direct(const LowerContext& context);
 Lowered lower_direct(const LowerContext& context);
 std::vector<std::string> direct_configurations(const LowerContext& context);
+std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input);
+bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
 
 }  // namespace vitrine
