@@ -16,6 +16,10 @@ void infer(InferContext& c) {
   c.require(x.shape.rank() < Shape::max_rank, "x is " + x.shape.to_string() + ", expected at most " +
                                                   std::to_string(Shape::max_rank - 1) + " dimensions");
   std::vector<uint64_t> dims{static_cast<uint64_t>(count)};
+  if (c.attributes().flag("as_token")) {
+    c.require(x.shape.rank() == 1, "x is " + x.shape.to_string() + ", expected one token [D]");
+    dims.push_back(1);
+  }
   dims.insert(dims.end(), x.shape.dims().begin(), x.shape.dims().end());
   c.output(Shape(dims), x.dtype);
 }
@@ -46,6 +50,12 @@ const OpDef op_repeat{"repeat", infer, flops, kernels};
 
 ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count) {
   return graph.add(op_repeat, std::move(name), {x}, {{"count", static_cast<int64_t>(count)}})[0];
+}
+
+ValueId repeat_tokens(Graph& graph, std::string name, ValueId x, uint64_t count) {
+  if (graph.value(x).shape.rank() != 1) return repeat(graph, std::move(name), x, count);
+  return graph.add(op_repeat, std::move(name), {x},
+                   {{"count", static_cast<int64_t>(count)}, {"as_token", int64_t{1}}})[0];
 }
 
 }  // namespace vitrine

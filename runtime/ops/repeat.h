@@ -12,5 +12,7 @@ extern const OpDef op_repeat;
 
 // x [..] gives [count, ..], `count` copies of x. Any dtype, bits unchanged.
 ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count);
+// Tokens for every image: x [R, D] gives [count, R, D], and one token [D] gives [count, 1, D].
+ValueId repeat_tokens(Graph& graph, std::string name, ValueId x, uint64_t count);
 
 }  // namespace vitrine

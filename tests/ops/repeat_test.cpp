@@ -35,6 +35,26 @@ TEST_CASE("repeat gives every image of a batch the same tensor") {
   }
 }
 
+TEST_CASE("repeat_tokens gives every image the tokens, one or several") {
+  Graph graph;
+  const ValueId one = graph.input("one", {8}), several = graph.input("several", {4, 8});
+  CHECK(graph.value(repeat_tokens(graph, "a", one, 3)).shape == Shape{3, 1, 8});
+  CHECK(graph.value(repeat_tokens(graph, "b", several, 3)).shape == Shape{3, 4, 8});
+
+  const HostTensor x = test::random_tensor({13}, DType::f32, 1);
+  test::OpCase token;
+  token.label = "one token";
+  token.expected = {{}};
+  for (int i = 0; i < 5; ++i)
+    token.expected[0].insert(token.expected[0].end(), x.values.begin(), x.values.end());
+  token.inputs = {{x}};
+  token.build = [](Graph& g, std::span<const ValueId> in) {
+    return std::vector{repeat_tokens(g, "y", in[0], 5)};
+  };
+  token.exact = true;
+  test::check_op(op_repeat, token);
+}
+
 TEST_CASE("repeat refuses no copies and too many dimensions") {
   Graph graph;
   CHECK_THROWS_AS(repeat(graph, "y", graph.input("x", {2, 5}), 0), Error);

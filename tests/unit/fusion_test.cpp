@@ -7,11 +7,14 @@
 #include "model/presets.h"
 #include "model/vit_graph.h"
 #include "runtime/graph/plan.h"
+#include "runtime/ops/assemble_tokens.h"
 #include "runtime/ops/binary.h"
+#include "runtime/ops/concat.h"
 #include "runtime/ops/convert.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/patch_embed.h"
+#include "runtime/ops/repeat.h"
 #include "runtime/ops/unary.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
@@ -201,6 +204,78 @@ TEST_CASE("fusion: conversions to f16 go into whatever computes in f32 and store
   CHECK(fused_parts(only(*fused, op_matmul)) == Parts{"conversion", "activation"});
 }
 
+struct Tokens {
+  std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+  ValueId patches = graph->input("patches", {2, 9, 8});
+  ValueId token(const char* name) {
+    return repeat_tokens(*graph, name, graph->constant(std::string(name) + ".c", {8}), 2);
+  }
+  ValueId registers(uint64_t count) {
+    return repeat_tokens(*graph, "registers", graph->constant("registers.c", {count, 8}), 2);
+  }
+  ValueId rows(uint64_t count) { return graph->constant("positions", {count, 8}); }
+};
+
+TEST_CASE("fusion: tokens and positions in plain operators become one node") {
+  Tokens t;
+  Graph& g = *t.graph;
+  const ValueId all = concat(g, "tokens", {t.token("cls"), t.token("dist"), t.registers(4), t.patches}, 1);
+  g.output(add(g, "placed", all, t.rows(15)), "y");
+  const auto fused = fuse(t.graph, all_fusions()).graph;
+  REQUIRE(fused->nodes().size() == 1);
+  const Node& node = only(*fused, op_assemble_tokens);
+  CHECK(node.name == "tokens");
+  std::vector<std::string> names;
+  for (const ValueId id : node.inputs) names.push_back(fused->value(id).name);
+  CHECK(names == std::vector<std::string>{"patches", "cls.c", "dist.c", "registers.c", "positions"});
+  CHECK(fuse(t.graph, {}).graph == t.graph);
+}
+
+TEST_CASE("fusion: tokens alone, registers alone, positions of the patches alone") {
+  {
+    Tokens t;
+    t.graph->output(concat(*t.graph, "tokens", {t.registers(4), t.patches}, -2), "y");
+    const auto fused = fuse(t.graph, all_fusions()).graph;
+    const Node& node = only(*fused, op_assemble_tokens);
+    CHECK_FALSE(node.inputs[1]);
+    CHECK(node.inputs[3]);
+    CHECK(fused->nodes().size() == 1);
+  }
+  {
+    Tokens t;
+    const ValueId placed = add(*t.graph, "placed", t.patches, t.rows(9));
+    t.graph->output(concat(*t.graph, "tokens", {t.token("cls"), placed}, 1), "y");
+    const auto fused = fuse(t.graph, all_fusions()).graph;
+    CHECK(fused->nodes().size() == 1);
+    CHECK(fused->value(only(*fused, op_assemble_tokens).inputs[4]).name == "positions");
+  }
+}
+
+TEST_CASE("fusion: tokens in another order, or read by somebody else, stay concatenated") {
+  {
+    Tokens t;  // registers in front of the class token
+    t.graph->output(concat(*t.graph, "tokens", {t.registers(4), t.token("cls"), t.patches}, 1), "y");
+    CHECK(fuse(t.graph, all_fusions()).graph == t.graph);
+  }
+  {
+    Tokens t;  // the class token behind
+    t.graph->output(concat(*t.graph, "tokens", {t.patches, t.token("cls")}, 1), "y");
+    CHECK(fuse(t.graph, all_fusions()).graph == t.graph);
+  }
+  {
+    Tokens t;
+    const ValueId cls = t.token("cls");
+    t.graph->output(concat(*t.graph, "tokens", {cls, t.patches}, 1), "y");
+    t.graph->output(scale(*t.graph, "reader", cls, 2), "z");
+    CHECK(fuse(t.graph, all_fusions()).graph == t.graph);
+  }
+  {
+    Tokens t;  // along the batch
+    t.graph->output(concat(*t.graph, "tokens", {t.patches, t.patches}, 0), "y");
+    CHECK(fuse(t.graph, all_fusions()).graph == t.graph);
+  }
+}
+
 TEST_CASE("fusion: what was written as one node comes apart where a rule is off, and together again") {
   for (const DType dtype : {DType::f32, DType::f16}) {
     const auto graph = make_vit_graph(preset("vit_b_16"), {.dtype = dtype});
@@ -239,6 +314,18 @@ TEST_CASE("fusion: the plan of the plain operators is that of the fused ones") {
     CHECK(apart.to_string().find("off: ") != std::string::npos);
     CHECK(make_plan(plain, device).to_string() == from_plain.to_string());
   }
+}
+
+TEST_CASE("fusion: on a CPU no product of a ViT packs its rows, the patches' apart") {
+  const auto graph = make_vit_graph(preset("vit_b_16"));
+  PlanOptions rows;
+  rows.fusions.erase(std::string(row_blocks_rule));
+  const Plan blocks = make_plan(graph, test::software_driver());
+  const size_t products = 12 * 4 + 1;
+  CHECK(blocks.in_blocks.size() == products);
+  CHECK(blocks.steps.size() + products == make_plan(graph, test::software_driver(), rows).steps.size());
+  CHECK(make_plan(graph, test::plain_gpu()).in_blocks.empty());
+  CHECK(make_plan(graph, test::rich_gpu()).in_blocks.empty());
 }
 
 TEST_CASE("fusion: wishes that name no rule are refused") {
