@@ -21,7 +21,7 @@ figure is of the whole kernel, with the passes that the compiler assumes on both
 import dataclasses
 
 # Kernels whose loop does half the work when this constant is halved.
-HALVED = {"matmul_tiled": "step_k4", "matmul_coopmat": "step_k"}
+HALVED = {"matmul_tiled": "step_k", "matmul_coopmat": "step_k"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +83,8 @@ def ceil_div(a, b):
 
 
 def tiled_work(c):
-    """One pass of matmul_tiled: a vec4 of each row and column for thread_m * thread_n products of four."""
-    return Work(8 * c["step_k4"] * c["thread_m"] * c["thread_n"], 16 * c["step_k4"] * (c["thread_m"] + c["thread_n"]))
+    """One pass of matmul_tiled: for a step of K thread_m values and thread_n others make as many products as both."""
+    return Work(2 * c["step_k"] * c["thread_m"] * c["thread_n"], 4 * c["step_k"] * (c["thread_m"] + c["thread_n"]))
 
 
 def coopmat_work(c):
