@@ -14,6 +14,12 @@ constexpr std::array kernels{
               attention_tiled_configurations},
     KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
               attention_lanes_configurations, nullptr, attention_lanes_write_blocks},
+    KernelDef{"coopmat", refuse_attention_coopmat, prefer_attention_coopmat, lower_attention_coopmat,
+              attention_coopmat_configurations},
+    KernelDef{"coopmat_flexible", refuse_attention_flexible, prefer_attention_flexible,
+              lower_attention_flexible, attention_flexible_configurations},
+    KernelDef{"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
+              attention_coopmat2_configurations},
 };
 
 }  // namespace

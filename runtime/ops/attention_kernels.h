@@ -51,6 +51,58 @@ double prefer_attention_tiled(const LowerContext& context);
 Lowered lower_attention_tiled(const LowerContext& context);
 std::vector<std::string> attention_tiled_configurations(const LowerContext& context);
 
+// ---- coopmat: VK_KHR_cooperative_matrix, f16 ---------------------------------------------------------
+
+struct AttentionCoopmatShape {
+  CooperativeShape matrix;
+  uint32_t subgroup_size = 0;
+  uint32_t subgroups = 0, blocks_m = 0;  // of a workgroup; of matrix.m queries, of a subgroup
+  uint32_t block_k = 0;                  // keys of a step
+  bool keep_queries = false;             // in registers
+  double speed = 0;
+  uint32_t rows() const { return blocks_m * matrix.m; }
+  uint32_t block_q() const { return subgroups * rows(); }
+  uint32_t threads() const { return subgroups * subgroup_size; }
+  uint64_t shared_bytes(const AttentionSizes& sizes) const;
+  std::string name() const;
+};
+// The shapes that this device can run with such heads, of every matrix that it lists.
+std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes& sizes,
+                                                            const Capabilities& device);
+Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionCoopmatShape& shape);
+
+std::optional<std::string> refuse_attention_coopmat(const LowerContext& context);
+double prefer_attention_coopmat(const LowerContext& context);
+Lowered lower_attention_coopmat(const LowerContext& context);
+std::vector<std::string> attention_coopmat_configurations(const LowerContext& context);
+
+// ---- coopmat2: VK_NV_cooperative_matrix2, f16 ---------------------------------------------------------
+
+struct AttentionCoopmat2Shape {
+  bool staged = false;  // a subgroup's matrices, through shared memory; else a workgroup's, as tensors
+  uint32_t threads = 0, block_q = 0, block_k = 0;
+  uint32_t key_grain = 0, value_grain = 0;  // what the widths are padded to
+  double speed = 0;
+  uint32_t key_depth(const AttentionSizes& sizes) const;
+  uint32_t value_columns(const AttentionSizes& sizes) const;
+  uint64_t shared_bytes(const AttentionSizes& sizes) const;  // where staged
+  std::string name() const;
+};
+std::vector<AttentionCoopmat2Shape> attention_coopmat2_shapes(const AttentionSizes& sizes,
+                                                              const Capabilities& device);
+std::vector<AttentionCoopmat2Shape> attention_flexible_shapes(const AttentionSizes& sizes,
+                                                              const Capabilities& device);
+Lowered lower_attention_coopmat2_as(const LowerContext& context, const AttentionCoopmat2Shape& shape);
+
+std::optional<std::string> refuse_attention_coopmat2(const LowerContext& context);
+double prefer_attention_coopmat2(const LowerContext& context);
+Lowered lower_attention_coopmat2(const LowerContext& context);
+std::vector<std::string> attention_coopmat2_configurations(const LowerContext& context);
+std::optional<std::string> refuse_attention_flexible(const LowerContext& context);
+double prefer_attention_flexible(const LowerContext& context);
+Lowered lower_attention_flexible(const LowerContext& context);
+std::vector<std::string> attention_flexible_configurations(const LowerContext& context);
+
 // ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context);

@@ -10,6 +10,7 @@
 #include "runtime/ops/plain_attention.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
+#include "tests/support/test_device.h"
 
 namespace vitrine::test {
 namespace {
@@ -116,6 +117,51 @@ constexpr auto tile_kernels(std::index_sequence<indices...>) {
 }
 constexpr auto all_tiles = tile_kernels(std::make_index_sequence<8>());
 const OpDef op_attention_tiles{"attention_tiles", infer_attention, attention_flops, all_tiles};
+
+// Likewise for the blocks of matrix units, of which a device may be able to run only some.
+template <auto shapes_of, auto refuse_kernel, size_t index>
+std::optional<std::string> refuse_block(const LowerContext& context) {
+  if (auto reason = refuse_kernel(context)) return reason;
+  const auto shapes = shapes_of(attention_sizes(context), context.device());
+  if (shapes.size() <= index) return "the device takes fewer blocks";
+  return std::nullopt;
+}
+template <auto shapes_of, auto lower_as, size_t index>
+Lowered lower_block(const LowerContext& context) {
+  return lower_as(context, shapes_of(attention_sizes(context), context.device())[index]);
+}
+constexpr size_t most_blocks = 40;
+template <size_t index>
+constexpr std::array<char, 2> block_name{'0' + index / 10, '0' + index % 10};
+template <auto shapes_of, auto refuse_kernel, auto lower_as, size_t... indices>
+constexpr auto block_kernels(std::index_sequence<indices...>) {
+  return std::array{KernelDef{{block_name<indices>.data(), 2},
+                              refuse_block<shapes_of, refuse_kernel, indices>,
+                              no_preference,
+                              lower_block<shapes_of, lower_as, indices>}...};
+}
+using EveryBlock = std::make_index_sequence<most_blocks>;
+constexpr auto all_coopmat =
+    block_kernels<attention_coopmat_shapes, refuse_attention_coopmat, lower_attention_coopmat_as>(
+        EveryBlock());
+constexpr auto all_flexible =
+    block_kernels<attention_flexible_shapes, refuse_attention_flexible, lower_attention_coopmat2_as>(
+        EveryBlock());
+constexpr auto all_coopmat2 =
+    block_kernels<attention_coopmat2_shapes, refuse_attention_coopmat2, lower_attention_coopmat2_as>(
+        EveryBlock());
+const OpDef op_attention_coopmat{"attention_coopmat_blocks", infer_attention, attention_flops, all_coopmat};
+const OpDef op_attention_flexible{"attention_flexible_blocks", infer_attention, attention_flops,
+                                  all_flexible};
+const OpDef op_attention_coopmat2{"attention_coopmat2_blocks", infer_attention, attention_flops,
+                                  all_coopmat2};
+
+// Rows by eight and by single values, a last block of a few keys, several blocks, D_v other than D_k.
+void check_blocks(const OpDef& op) {
+  check_op(op, fused(random_inputs({1, 2, 37, 43, 24, 16}, DType::f16, 1), op));
+  check_op(op, fused(random_inputs({1, 1, 35, 33, 7, 21}, DType::f16, 2, 1), op));
+  check_op(op, fused(random_inputs({2, 1, 19, 80, 16, 40}, DType::f16, 3, 8), op));
+}
 
 }  // namespace
 
@@ -270,6 +316,34 @@ TEST_CASE("every tile of attention's tiled kernel is right at its edges") {
            fused(random_inputs({1, 1, 35, 33, 7, 70}, DType::f16, 2, 1), op_attention_tiles));
   check_op(op_attention_tiles,
            fused(random_inputs({1, 1, 67, 131, 64, 64}, DType::f32, 3), op_attention_tiles));
+}
+
+TEST_CASE("every block of attention's cooperative matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  if (!device.supports(Need::coopmat))
+    SKIP("attention coopmat not run: the device has no cooperative matrices");
+  check_blocks(op_attention_coopmat);
+}
+
+TEST_CASE("every block of attention's flexible matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  const Need needs = Need::coopmat2_elements | Need::coopmat2_reductions | Need::coopmat2_conversions;
+  if (!device.supports(needs)) {
+    SKIP("attention coopmat_flexible not run: it needs " << to_string(needs) << ", the device has "
+                                                         << to_string(device.has));
+  }
+  check_blocks(op_attention_flexible);
+}
+
+TEST_CASE("every block of attention's workgroup matrices is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  const Need needs = Need::coopmat2_elements | Need::coopmat2_reductions | Need::coopmat2_conversions |
+                     Need::coopmat2_tensors | Need::coopmat2_workgroups;
+  if (!device.supports(needs)) {
+    SKIP("attention coopmat2 not run: it needs " << to_string(needs) << ", the device has "
+                                                 << to_string(device.has));
+  }
+  check_blocks(op_attention_coopmat2);
 }
 
 TEST_CASE("plain_attention matches the float64 reference") {

@@ -52,8 +52,9 @@ LowerContext context_of(const Graph& graph, const Capabilities& device) {
   return {graph, graph.nodes()[0], device};
 }
 
-shader::MatmulTiledParams params_of(const Dispatch& dispatch) {
-  shader::MatmulTiledParams params{};
+template <typename Params = shader::MatmulTiledParams>
+Params params_of(const Dispatch& dispatch) {
+  Params params{};
   REQUIRE(dispatch.params.size() == sizeof params);
   std::memcpy(&params, dispatch.params.data(), sizeof params);
   return params;
@@ -265,7 +266,7 @@ TEST_CASE("matmul's matrix units leave an AMD GPU four waves a SIMD, and begin w
 TEST_CASE("matmul takes large matrix tiles for large products and small ones where units would idle") {
   const auto tile_of = [](const Capabilities& device, auto lower, uint64_t m, uint64_t n, uint64_t k) {
     const Graph graph = matmul_graph(m, n, k, DType::f16);
-    const shader::MatmulParams params = params_of(lower(context_of(graph, device)).dispatches.at(0));
+    const auto params = params_of<shader::MatmulParams>(lower(context_of(graph, device)).dispatches.at(0));
     return std::pair(ceil_div(m, params.tiles_m), params.tiles);
   };
   const Capabilities device = hopper();
@@ -286,6 +287,34 @@ TEST_CASE("matmul takes large matrix tiles for large products and small ones whe
   without = device;
   without.has = Need::storage16 | Need::fp16 | Need::coopmat | Need::coopmat2 | Need::subgroup_control;
   CHECK(refuse_coopmat2(context_of(probe, without)));
+}
+
+TEST_CASE("attention's matrix units fit every width up to 256") {
+  for (const Capabilities& device : {rdna3(), hopper()}) {
+    for (uint64_t width = 1; width <= 256; ++width) {
+      Graph graph;
+      const ValueId x = graph.input("x", {2, 197, 3 * width}, DType::f16);
+      attention(graph, "y", x, x, x, {.key_width = width, .k_offset = width, .v_offset = 2 * width});
+      const LowerContext context = context_of(graph, device);
+      if (context.missing("attention_coopmat", "f16")) return;  // this glslang could not compile it
+      CAPTURE(width);
+      REQUIRE(!refuse_attention_coopmat(context));
+      CHECK(prefer_attention_coopmat(context) > prefer_attention_tiled(context));
+      const AttentionSizes sizes = attention_sizes(context);
+      for (const AttentionCoopmatShape& shape : attention_coopmat_shapes(sizes, device)) {
+        CHECK(shape.shared_bytes(sizes) <= device.max_shared_bytes);
+        CHECK(shape.block_k % shape.matrix.k == 0);
+        CHECK(shape.block_k % shape.matrix.n == 0);
+      }
+      if (!device.supports(Need::coopmat2_tensors) || context.missing("attention_coopmat2", "f16")) continue;
+      REQUIRE(!refuse_attention_coopmat2(context));
+      for (const AttentionCoopmat2Shape& shape : attention_coopmat2_shapes(sizes, device)) {
+        CHECK(shape.key_depth(sizes) >= width);
+        CHECK(shape.key_depth(sizes) % 16 == 0);
+        CHECK(shape.value_columns(sizes) % (shape.threads == 128 ? 16 : 32) == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("matmul's matrix units say why they can't") {
