@@ -31,6 +31,7 @@ layout(constant_id = 7) const bool store_lse = false;
 // Where the result is the left side of a product: the blocks of matmul_direct.comp. 0 rows: no blocks.
 layout(constant_id = 8) const uint block_rows = 0;
 layout(constant_id = 9) const uint unroll = 16;
+layout(constant_id = 10) const bool halves = false;  // blocks hold f32, of what f16 would hold
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Fours { vec4 v; };
@@ -133,7 +134,9 @@ void main() {
     const uint at = (row / block_rows * steps * block_rows + row % block_rows) * unroll;
     [[unroll]] for (uint d = 0; d < value_width; ++d) {
       const uint column = head * value_width + d;
-      result.v[at + column / unroll * block_rows * unroll + column % unroll] = store_as(TR, mixed[d] / total);
+      const float y = mixed[d] / total;
+      result.v[at + column / unroll * block_rows * unroll + column % unroll] =
+          store_as(TR, halves ? rounded_to_half(y) : y);
     }
   }
   if (store_lse) lse.v[(image * p.heads + head) * p.queries + asking] = highest + log(total);

@@ -9,6 +9,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/types.glsl"
 #include "lib/quads.glsl"
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
@@ -16,6 +17,7 @@ layout(constant_id = 1) const uint width = 768;
 // Where the result is the left side of a product: the blocks of matmul_direct.comp. 0 rows: no blocks.
 layout(constant_id = 2) const uint block_rows = 0;
 layout(constant_id = 3) const uint unroll = 16;
+layout(constant_id = 4) const bool halves = false;  // blocks hold f32, of what f16 would hold
 
 layout(push_constant) uniform Push {
   InWords x;
@@ -48,7 +50,11 @@ void write(uint row, uint q, float mean, float inverse_deviation) {
   const vec4 scale = vec4(gamma.at[column], gamma.at[column + 1], gamma.at[column + 2], gamma.at[column + 3]);
   const vec4 shift = vec4(beta.at[column], beta.at[column + 1], beta.at[column + 2], beta.at[column + 3]);
   const vec4 distance = LOAD(x, row * row_quads + q) - mean;
-  STORE(y, target(row, q), distance * inverse_deviation * scale + shift);
+  vec4 normalized = distance * inverse_deviation * scale + shift;
+  if (halves) {
+    [[unroll]] for (uint i = 0; i < 4; ++i) normalized[i] = rounded_to_half(normalized[i]);
+  }
+  STORE(y, target(row, q), normalized);
 }
 
 void main() {

@@ -40,6 +40,7 @@ layout(constant_id = 6) const uint group_rows = 8;
 layout(constant_id = 7) const uint unroll = 8;
 layout(constant_id = 8) const uint lanes = 8;  // of a subgroup, which has exactly this size
 layout(constant_id = 9) const bool into_blocks = false;  // C is the A of a product with as many rows
+layout(constant_id = 10) const bool halves = false;      // blocks hold f32, of what C as f16 would hold
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fours { vec4 v[]; };
@@ -125,7 +126,8 @@ void main() {
   uint r = 0;
   do {
     const uint at = (first_row + r) * p.columns + column;
-    c.v[to] = store_as(TC, epilogue(kept[r], column, at));
+    const float y = epilogue(kept[r], column, at);
+    c.v[to] = store_as(TC, halves ? rounded_to_half(y) : y);
     to += into_blocks ? unroll : p.columns;
   } while (++r < count);
 }

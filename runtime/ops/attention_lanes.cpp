@@ -106,7 +106,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                         v.stride,
                         store_lse,
                         blocks ? blocks->block_rows : 0,
-                        blocks ? blocks->unroll : 16};
+                        blocks ? blocks->unroll : 16,
+                        blocks && context.output(0).dtype == DType::f16};
   dispatch.operands = {q.operand, k.operand, v.operand, Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(

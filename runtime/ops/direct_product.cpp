@@ -125,7 +125,8 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
   dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, out));
   dispatch.constants = product.epilogue;
   dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, product.unroll, panel, into_blocks});
+                            {panel, block.rows, block.group, product.unroll, panel, into_blocks,
+                             into_blocks && product.out == DType::f16});
   dispatch.subgroup_size = panel;
   dispatch.operands = {
       rows, Operand::packed(0), product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};

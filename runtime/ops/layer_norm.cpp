@@ -73,7 +73,7 @@ Lowered lower_lanes(const LowerContext& c) {
   dispatch.shader = &find_shader("layer_norm_lanes",
                                  blocks ? storage_variant(c.input(x_input).dtype, DType::f32) : variant(c));
   dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1]), blocks ? blocks->block_rows : 0,
-                        blocks ? blocks->unroll : 16};
+                        blocks ? blocks->unroll : 16, blocks && c.output(0).dtype == DType::f16};
   if (blocks) dispatch.note = "into blocks";
   dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
   return finish(c, std::move(dispatch));

@@ -12,4 +12,7 @@
 #define load_float(element) float(element)
 #define store_as(TYPE, value) TYPE(value)
 
+// The value as f16 would hold it, an infinity where that is too large for it.
+float rounded_to_half(float value) { return unpackHalf2x16(packHalf2x16(vec2(value, 0.0))).x; }
+
 #endif
