@@ -64,7 +64,7 @@ bool fits(const AttentionCoopmatShape& shape, const AttentionSizes& sizes, const
   } else if (registers_without_queries(shape, sizes) > most_registers(shape.subgroup_size)) {
     return false;
   }
-  return shape.threads() <= device.max_workgroup_invocations &&
+  return fills_subgroups(device, shape.threads()) && shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] &&
          (device.max_workgroup_subgroups == 0 || shape.subgroups <= device.max_workgroup_subgroups) &&
          shape.shared_bytes(sizes) <= shared_bytes_at_most;

@@ -51,7 +51,7 @@ bool fits(const CoopmatShape& shape, const Capabilities& device) {
   const uint32_t accumulators =
       shape.matrices_m * shape.matrices_n * shape.matrix.m * shape.matrix.n / shape.subgroup_size;
   const uint32_t subgroups = shape.subgroups_m * shape.subgroups_n;
-  return accumulators <= most_accumulators(device, flexible) &&
+  return accumulators <= most_accumulators(device, flexible) && fills_subgroups(device, shape.threads()) &&
          shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] &&
          (device.max_workgroup_subgroups == 0 || subgroups <= device.max_workgroup_subgroups) &&

@@ -22,6 +22,12 @@ std::vector<FlexibleShape> half_grains(const Capabilities& device, uint32_t work
 // Subgroup sizes to try, the preferred one first; empty when the device can't be asked for one.
 std::vector<uint32_t> matrix_subgroup_sizes(const Capabilities& device);
 
+// Whether a workgroup of so many invocations may work on matrices: also where the kernel asks for smaller
+// subgroups, the length of a row of it has to be a multiple of the device's own size.
+inline bool fills_subgroups(const Capabilities& device, uint32_t threads) {
+  return threads % device.subgroup_size == 0;
+}
+
 // Bytes of shared memory that a workgroup of so many subgroups may take.
 uint32_t shared_budget(const Capabilities& device, uint32_t subgroups);
 
