@@ -54,8 +54,8 @@ TEST_CASE("bench --startup times each part of a start and gives what bench gives
       CHECK(part.at("ms") >= 0.0);
       sum += part.at("ms").get<double>();
     }
-    CHECK(names == std::vector<std::string>{"checkpoint", "device", "pipeline cache", "plan", "pipelines",
-                                            "weights", "recording", "first run"});
+    CHECK(names == std::vector<std::string>{"checkpoint", "device", "pipeline cache", "plan", "weights",
+                                            "pipelines", "recording", "first run"});
     CHECK_THAT(line.at("total_ms").get<double>(), Catch::Matchers::WithinRel(sum, 1e-9));
     CHECK(line.at("weight_bytes") > 0);
     // The same pipelines and the same result as by the other ways.
