@@ -124,7 +124,13 @@ void compile_halves(const std::vector<std::string>& names, PipelineStore& store,
     const std::optional<uint32_t> id = constant_to_halve(kernel, names);
     if (!id) continue;
     Dispatch half = *kernel.dispatch;
+    // What K is a multiple of is told by the same number where that is the whole step.
+    const uint32_t whole = half.constants[*id];
     half.constants[*id] /= 2;
+    for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
+      if (constant.name == "k_multiple" && half.constants.at(constant.id) == whole)
+        half.constants[constant.id] /= 2;
+    }
     const Dispatch* const one = &half;
     kernel.halved = kernel.pipeline->reflection().constants[*id].name;
     kernel.halved_statistics = store.get({&one, 1})[0]->statistics();

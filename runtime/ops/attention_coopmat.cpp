@@ -35,9 +35,10 @@ constexpr std::array<Arrangement, 11> arrangements{{
 }};
 
 // Registers of an invocation of the 255 or 256 that there are: what NVK and RADV add for fragments and
-// addresses is up to 60, and more with 64 lanes, of which each holds as large a fragment as with 32.
-uint64_t most_registers(uint32_t subgroup_size) { return subgroup_size > 32 ? 176 : 200; }
-constexpr uint64_t most_registers_with_queries = 160;
+// addresses is up to 60. Subgroups of 64 lanes share as many as two of 32 do, and each lane holds as large a
+// fragment: with more than half of them, RDNA 3 fits only two subgroups on a SIMD.
+uint64_t most_registers(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 200; }
+uint64_t most_registers_with_queries(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 160; }
 
 uint64_t padded(uint64_t width, uint32_t grain) { return round_up(width, grain); }
 
@@ -82,8 +83,9 @@ std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const Cooper
                               a.block_k, false,         a.speed};
   // Without queries in registers the products aren't unrolled over a head's width.
   const uint64_t queries = query_registers(shape, sizes);
-  shape.keep_queries = registers_without_queries(shape, sizes) + queries <= most_registers_with_queries &&
-                       (device.type != DeviceType::cpu || queries <= 32);
+  shape.keep_queries =
+      registers_without_queries(shape, sizes) + queries <= most_registers_with_queries(subgroup_size) &&
+      (device.type != DeviceType::cpu || queries <= 32);
   return shape;
 }
 

@@ -30,6 +30,12 @@ constexpr std::array<TiledShape, 7> shapes{{
 // next step in registers and a second half of the tiles, two or three of them fit where four hide latency.
 bool is_gcn(const Capabilities& device) { return device.vendor_id == amd && device.min_subgroup_size == 64; }
 
+// RDNA's four SIMDs that share 128 KiB fit four waves of 64 each when a wave takes no more than this.
+bool crowds_rdna(const TiledShape& shape, const Capabilities& device) {
+  return device.vendor_id == amd && !is_gcn(device) &&
+         shape.shared_bytes() > 8192 * ceil_div(shape.threads(), 64);
+}
+
 // 8 x 8 sums need about 120 registers an invocation. That leaves GCN two subgroups a SIMD, spills on the
 // Adreno 660, and fills a core of the Apple M1 with a single workgroup. RDNA has four times as many and
 // NVIDIA twice.
@@ -58,6 +64,7 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
   const bool mixed = mixes_halves(context.device()) && !refuse_mixed(context);
   std::vector<TiledShape> fitting;
   for (TiledShape shape : shapes) {
+    if (crowds_rdna(shape, context.device())) shape.step_k /= 2;
     if (!fits(shape, context.device())) continue;
     // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
     // measured twice as fast as the tiles above it.
