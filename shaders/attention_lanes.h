@@ -18,11 +18,10 @@ VITRINE_SHARED_SIZE(AttentionLanesParams, 28);
 
 struct AttentionLanesRowsParams {
   uint rows;
-  uint width;   // elements of a row that are taken
   uint stride;  // elements between rows
   uint offset;  // where in a row they begin
 };
-VITRINE_SHARED_SIZE(AttentionLanesRowsParams, 16);
+VITRINE_SHARED_SIZE(AttentionLanesRowsParams, 12);
 
 VITRINE_SHARED_END
 #endif

@@ -12,6 +12,7 @@
 //   invocation  four neighbours
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool whole_quads = false;  // width, stride and offset are multiples of 4
+layout(constant_id = 2) const uint width = 4;            // elements of a row that are taken; dividing by a constant is cheap
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { float16_t v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Dense { float v[]; };
@@ -22,7 +23,7 @@ layout(push_constant) uniform Push {
 };
 
 void main() {
-  const uint quads = (p.width + 3) / 4;
+  const uint quads = (width + 3) / 4;
   const uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
   for (uint at = gl_GlobalInvocationID.x; at < p.rows * quads; at += stride) {
     const uint row = at / quads, column = at % quads * 4;
@@ -31,7 +32,7 @@ void main() {
       store_quad_f32(OutWords(dense), at, load_quad_f16(InWords(rows), from / 4));
     } else {
       [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (column + i < p.width) dense.v[row * p.width + column + i] = load_float(rows.v[from + i]);
+        if (column + i < width) dense.v[row * width + column + i] = load_float(rows.v[from + i]);
       }
     }
   }

@@ -48,10 +48,11 @@ Rows f32_rows(const LowerContext& context, const Rows& rows, uint64_t count, uin
   lowered.scratch.push_back(count * width * sizeof(float));
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_lanes_rows", "f16");
-  dispatch.constants = {threads, width % 4 == 0 && rows.stride % 4 == 0 && rows.offset % 4 == 0};
+  dispatch.constants = {threads, width % 4 == 0 && rows.stride % 4 == 0 && rows.offset % 4 == 0,
+                        to_u32(width)};
   dispatch.operands = {rows.operand, dense};
-  dispatch.set_params(shader::AttentionLanesRowsParams{
-      .rows = to_u32(count), .width = to_u32(width), .stride = rows.stride, .offset = rows.offset});
+  dispatch.set_params(
+      shader::AttentionLanesRowsParams{.rows = to_u32(count), .stride = rows.stride, .offset = rows.offset});
   dispatch.groups = striding_groups(context.device(), count * ceil_div(width, 4), threads);
   return {dense, to_u32(width), 0};
 }
