@@ -230,13 +230,7 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*command, flags->model);
   add_what_flag(*command, flags->model);
-  command->add_option("--batch", flags->batches, "Images a batch; several with commas")
-      ->delimiter(',')
-      ->check(CLI::Range(uint64_t{1}, uint64_t{65536}))
-      ->capture_default_str();
-  command->add_option("--dtype", flags->dtypes, "f32, f16 or auto; several with commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"f32", "f16", "auto"}));
+  add_combination_flags(*command, flags->batches, flags->dtypes);
   command->add_option("--runs", flags->runs, "Timed runs; else as many as --seconds hold, at least five")
       ->check(CLI::Range(uint64_t{1}, uint64_t{100000}));
   command->add_option("--seconds", flags->seconds, "How long to time for")

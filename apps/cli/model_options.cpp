@@ -41,6 +41,17 @@ void add_plan_flags(CLI::App& command, ModelFlags& flags) {
       ->capture_default_str();
 }
 
+void add_combination_flags(CLI::App& command, std::vector<uint64_t>& batches,
+                           std::vector<std::string>& dtypes) {
+  command.add_option("--batch", batches, "Images a batch; several with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(uint64_t{1}, uint64_t{65536}))
+      ->capture_default_str();
+  command.add_option("--dtype", dtypes, "f32, f16 or auto; several with commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "f16", "auto"}));
+}
+
 void add_what_flag(CLI::App& command, ModelFlags& flags) {
   command.add_option("--what", flags.what,
                      "logits, probabilities, features or tokens; else what the model itself returns");

@@ -29,6 +29,9 @@ void add_model_flags(CLI::App& command, ModelFlags& flags);
 void add_config_flags(CLI::App& command, ModelFlags& flags);
 // Declares those, --variant, --untuned and --fuse.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
+// Declares --batch and --dtype for commands that go through every combination of several.
+void add_combination_flags(CLI::App& command, std::vector<uint64_t>& batches,
+                           std::vector<std::string>& dtypes);
 // Declares --what.
 void add_what_flag(CLI::App& command, ModelFlags& flags);
 

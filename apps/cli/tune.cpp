@@ -123,13 +123,7 @@ void add_tune(CLI::App& app, const CommonOptions& common) {
   add_source_flags(*command, flags->model);
   add_config_flags(*command, flags->model);
   add_what_flag(*command, flags->model);
-  command->add_option("--batch", flags->batches, "Images a batch; several with commas")
-      ->delimiter(',')
-      ->check(CLI::Range(uint64_t{1}, uint64_t{65536}))
-      ->capture_default_str();
-  command->add_option("--dtype", flags->dtypes, "f32, f16 or auto; several with commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"f32", "f16", "auto"}));
+  add_combination_flags(*command, flags->batches, flags->dtypes);
   command->add_option("--seconds", flags->seconds, "How long to measure, the most expensive nodes first")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
