@@ -23,7 +23,7 @@ class ConstantUploader {
   ConstantUploader& operator=(const ConstantUploader&) = delete;
 
   // Puts the parts one after the other into `target` as `dtype`, or, with `pack`, what that dispatch makes
-  // of them. The parts' bytes are no longer needed when it returns; `pack` and `target` until finish().
+  // of them. The parts' bytes and `pack` are no longer needed when it returns, `target` until finish().
   void add(const ConstantParts& parts, DType dtype, const Dispatch* pack, const BufferSlice& target);
   // Returns when everything is in its place.
   void finish();

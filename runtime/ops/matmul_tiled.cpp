@@ -45,9 +45,8 @@ bool has_registers(const Capabilities& device) {
 
 // Where a multiply-add takes halves at no cost, two to a register as they lie: RDNA's v_fma_mix_f32, and any
 // of Apple's instructions. Elsewhere each half is converted each time it is used, which costs more than the
-// f32 tiles' traffic: a quarter more instructions on Adreno, a tenth on Volta. Vega 20 has the instruction
-// and Vega 10 has not, and Vulkan doesn't tell them apart. RDNA 3 issues two f32 multiply-adds at once, but
-// no two mixed ones; it is told by its matrix units.
+// f32 tiles' traffic. Vega 20 has the instruction and Vega 10 has not, and Vulkan doesn't tell them apart.
+// RDNA 3 issues two f32 multiply-adds at once, but no two mixed ones; it is told by its matrix units.
 bool mixes_halves(const Capabilities& device) {
   const bool rdna = device.vendor_id == amd && device.min_subgroup_size == 32;
   const bool apple = device.driver_id == honeykrisp || device.driver_id == moltenvk;
