@@ -17,8 +17,17 @@ constexpr uint64_t least_bytes = 256;
 
 }  // namespace
 
-Executable::Executable(WeightStore& weights, Plan plan)
-    : weights_(weights), device_(weights.pipelines().device()), plan_(std::move(plan)), commands_(device_) {
+Executable::Executable(WeightStore& weights, Plan plan, StateStore* states)
+    : weights_(weights),
+      states_(states),
+      device_(weights.pipelines().device()),
+      plan_(std::move(plan)),
+      commands_(device_) {
+  if (!plan_.states.empty() && !states_) {
+    throw Error(ErrorCode::usage, "a graph that has states needs a store of them");
+  }
+  for (const Plan::StateBuffer& state : plan_.states)
+    states_->require(state.name, state.bytes, plan_.tail_bytes);
   // Pipelines are compiled while the constants are brought in.
   const std::vector<const Dispatch*> dispatches = plan_.dispatches();
   const auto steps = std::span(dispatches).first(plan_.steps.size());
@@ -91,6 +100,8 @@ BufferSlice Executable::slice_of(const MemoryRange& range, const Set& set) const
       return {set.inputs[range.index].device.get(), range.offset, range.bytes};
     case Space::output:
       return {set.outputs[range.index].device.get(), range.offset, range.bytes};
+    case Space::state:
+      return {&states_->find(plan_.states[range.index].name), range.offset, range.bytes};
   }
   return {nothing_.get(), 0, least_bytes};
 }

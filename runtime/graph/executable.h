@@ -14,6 +14,7 @@
 
 #include "runtime/graph/bound_dispatch.h"
 #include "runtime/graph/plan.h"
+#include "runtime/graph/state_store.h"
 #include "runtime/graph/weight_store.h"
 
 namespace vitrine {
@@ -30,7 +31,8 @@ class Executable {
   // other; everything else exists once.
   static constexpr uint32_t io_sets = 2;
 
-  Executable(WeightStore& weights, Plan plan);
+  // `states` holds the states of the plan's graph, and has to outlive this; needed where it has any.
+  Executable(WeightStore& weights, Plan plan, StateStore* states = nullptr);
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -88,6 +90,7 @@ class Executable {
   void wait_for(uint64_t value);
 
   WeightStore& weights_;
+  StateStore* states_;
   Device& device_;
   Plan plan_;
   std::vector<std::unique_ptr<Buffer>> slabs_;

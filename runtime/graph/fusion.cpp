@@ -12,16 +12,26 @@ namespace {
 // Copies what can't be rewritten, values that no node computes, and says where each value went.
 std::vector<ValueId> copy_sources(const Graph& from, Graph& to) {
   std::vector<ValueId> copies(from.values().size());
+  std::vector<bool> computed(copies.size());
+  for (const Node& node : from.nodes()) {
+    for (const ValueId id : node.outputs) computed[id.index] = true;
+  }
   for (uint32_t i = 0; i < copies.size(); ++i) {
+    if (computed[i]) continue;
     const Value& value = from.values()[i];
     if (value.role == Role::input) copies[i] = to.input(value.name, value.shape, value.dtype);
     if (value.role == Role::constant) copies[i] = to.constant(value.name, value.shape, value.dtype);
+    if (value.role == Role::state) copies[i] = to.state(value.name, value.shape, value.place, value.dtype);
   }
   return copies;
 }
 
 void copy_outputs(const Graph& from, Graph& to, std::span<const ValueId> copies) {
   for (const ValueId id : from.with_role(Role::output)) to.output(copies[id.index], from.value(id).name);
+  for (const ValueId id : from.with_role(Role::state)) {
+    const ValueId copy = copies[id.index];
+    if (to.value(copy).role == Role::intermediate) to.store(copy, from.value(id).place);
+  }
 }
 
 // The node with its inputs' copies instead of its inputs.
@@ -92,7 +102,7 @@ class Draft final : public FusionContext {
     const Node* producer = id ? producer_[id.index] : nullptr;
     if (!producer || producer->op != &op || readers_[id.index] != 1) return nullptr;
     const bool seen = std::ranges::any_of(producer->outputs, [&](ValueId output) {
-      return graph_.value(output).role == Role::output || (output != id && readers_[output.index] > 0);
+      return graph_.value(output).role != Role::intermediate || (output != id && readers_[output.index] > 0);
     });
     return seen ? nullptr : producer;
   }

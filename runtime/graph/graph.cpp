@@ -18,6 +18,8 @@ std::string_view name_of(Role role) {
       return "intermediate";
     case Role::output:
       return "output";
+    case Role::state:
+      return "state";
   }
   return "?";
 }
@@ -108,6 +110,22 @@ void Graph::output(ValueId id, std::string name) {
   values_[id.index].name = std::move(name);
 }
 
+ValueId Graph::state(std::string name, Shape shape, StatePlace place, DType dtype) {
+  values_.push_back({std::move(name), shape, dtype, Role::state, std::move(place)});
+  return {static_cast<uint32_t>(values_.size() - 1)};
+}
+
+void Graph::store(ValueId id, StatePlace place) {
+  const Value& found = value(id);
+  if (found.role != Role::intermediate) {
+    throw Error(ErrorCode::usage, "'" + found.name + "' is an " + std::string(name_of(found.role)) +
+                                      " and can't be stored in '" + place.buffer +
+                                      "': only what a node computed can");
+  }
+  values_[id.index].role = Role::state;
+  values_[id.index].place = std::move(place);
+}
+
 const Value& Graph::value(ValueId id) const {
   if (id.index >= values_.size()) {
     throw Error(ErrorCode::usage, "a value was asked for that this graph does not have");
@@ -134,7 +152,9 @@ std::string Graph::to_string() const {
   const auto describe = [&](ValueId id) {
     if (!id) return std::string("-");
     const Value& v = value(id);
-    return v.name + " " + std::string(name_of(v.dtype)) + v.shape.to_string();
+    std::string text = v.name + " " + std::string(name_of(v.dtype)) + v.shape.to_string();
+    if (v.role == Role::state) text += "@" + v.place.buffer + "+" + std::to_string(v.place.first);
+    return text;
   };
   std::string text;
   for (const Value& v : values_) {

@@ -23,14 +23,23 @@ struct ValueId {
   auto operator<=>(const ValueId&) const = default;
 };
 
-enum class Role : uint8_t { input, constant, intermediate, output };
+// A state lies in memory that outlives a run, and other graphs may share it.
+enum class Role : uint8_t { input, constant, intermediate, output, state };
 std::string_view name_of(Role role);
+
+// Where a state lies: a named buffer (StateStore has them), and how many elements come before it there.
+struct StatePlace {
+  std::string buffer;
+  uint64_t first = 0;
+  bool operator==(const StatePlace&) const = default;
+};
 
 struct Value {
   std::string name;
   Shape shape;
   DType dtype = DType::f32;
   Role role = Role::intermediate;
+  StatePlace place = {};  // of a state
   uint64_t bytes() const { return shape.elements() * size_of(dtype); }
 };
 
@@ -74,6 +83,12 @@ class Graph {
                            Attributes attributes = {});
   // Marks an intermediate value as a result of the graph under a new name.
   void output(ValueId value, std::string name);
+
+  // What a state holds when the nodes that read it run: several may be views of one buffer. Nodes run in
+  // their order, so those behind a store() to the same place read what was stored.
+  ValueId state(std::string name, Shape shape, StatePlace place, DType dtype = DType::f32);
+  // Has an intermediate value written to a state's place instead of to memory of its own.
+  void store(ValueId value, StatePlace place);
 
   const Value& value(ValueId id) const;
   std::span<const Value> values() const { return values_; }

@@ -38,7 +38,10 @@ class Planner {
     plan_.options = options;
     plan_.inputs = graph_.with_role(Role::input);
     plan_.outputs = graph_.with_role(Role::output);
-    if (plan_.outputs.empty()) throw Error(ErrorCode::usage, "a graph without outputs can't be planned");
+    for (const ValueId id : graph_.with_role(Role::state)) add_state(graph_.value(id));
+    if (plan_.outputs.empty() && plan_.states.empty()) {
+      throw Error(ErrorCode::usage, "a graph without outputs can't be planned");
+    }
   }
 
   Plan make() {
@@ -136,7 +139,30 @@ class Planner {
       step.dispatch = std::move(dispatch);
       plan_.steps.push_back(std::move(step));
     }
+    check_stored(node, lowered.in_place);
     for (const auto& [output, input] : lowered.in_place) share_memory(node, output, input, first_step);
+  }
+
+  // A node may overwrite a state that it reads only where its kernel says that it works in place.
+  void check_stored(const Node& node, std::span<const std::pair<uint32_t, uint32_t>> in_place) const {
+    for (uint32_t out = 0; out < node.outputs.size(); ++out) {
+      const Value& stored = graph_.value(node.outputs[out]);
+      if (stored.role != Role::state) continue;
+      for (uint32_t in = 0; in < node.inputs.size(); ++in) {
+        if (!node.inputs[in]) continue;
+        const Value& read = graph_.value(node.inputs[in]);
+        if (read.role != Role::state || read.place.buffer != stored.place.buffer) continue;
+        const auto begin = [](const Value& v) { return v.place.first * size_of(v.dtype); };
+        const bool overlap =
+            begin(read) < begin(stored) + stored.bytes() && begin(stored) < begin(read) + read.bytes();
+        const bool same = begin(read) == begin(stored) && read.bytes() == stored.bytes();
+        const bool declared = std::ranges::find(in_place, std::pair{out, in}) != in_place.end();
+        if (!overlap || (same && declared)) continue;
+        throw Error(ErrorCode::usage, std::string(node.op->name) + " '" + node.name + "' writes to '" +
+                                          stored.place.buffer + "' where it reads '" + read.name +
+                                          "', and its kernel does not work in place");
+      }
+    }
   }
 
   // The operand's range; for the arena it names the resident until resolve() knows offsets.
@@ -175,6 +201,9 @@ class Planner {
         const uint32_t index = constant_index({id, "", value.bytes(), std::nullopt});
         return {Space::constant, index, 0, value.bytes()};
       }
+      case Role::state:
+        return {Space::state, state_index(value.place.buffer), value.place.first * size_of(value.dtype),
+                value.bytes()};
       case Role::intermediate:
         break;
     }
@@ -183,6 +212,18 @@ class Planner {
     const uint64_t bytes = in_blocks ? blocks_[id.index]->bytes() : value.bytes();
     if (is_new) residents_.push_back({value.name, bytes, ~0u, 0, at->second});
     return touch_resident(at->second, step);
+  }
+
+  uint32_t state_index(const std::string& buffer) const {
+    const auto found = std::ranges::find(plan_.states, buffer, &Plan::StateBuffer::name);
+    return static_cast<uint32_t>(found - plan_.states.begin());
+  }
+
+  void add_state(const Value& value) {
+    const uint32_t index = state_index(value.place.buffer);
+    if (index == plan_.states.size()) plan_.states.push_back({value.place.buffer, 0});
+    uint64_t& bytes = plan_.states[index].bytes;
+    bytes = std::max(bytes, value.place.first * size_of(value.dtype) + value.bytes());
   }
 
   MemoryRange touch_resident(uint32_t index, uint32_t step) {

@@ -22,9 +22,9 @@ struct KernelChoices;  // kernel_choice.h
 
 // A piece of one of the memories that an Executable owns.
 struct MemoryRange {
-  enum class Space : uint8_t { nothing, arena, constant, input, output };
+  enum class Space : uint8_t { nothing, arena, constant, input, output, state };
   Space space = Space::nothing;
-  uint32_t index = 0;  // which slab, constant, input or output
+  uint32_t index = 0;  // which slab, constant, input, output or buffer of states
   uint64_t offset = 0, bytes = 0;
   bool operator==(const MemoryRange&) const = default;
 };
@@ -74,6 +74,11 @@ struct Plan {
   uint32_t slice_count = 0;
   std::vector<PlannedConstant> constants;
   std::vector<ValueId> inputs, outputs;
+  struct StateBuffer {
+    std::string name;
+    uint64_t bytes = 0;  // up to the end of the last state in it
+  };
+  std::vector<StateBuffer> states;
   std::vector<std::string> choices;  // one a node: its kernel, who chose it, and why not the others
   std::vector<ValueId> in_blocks;    // values that lie as their reader likes them, not row by row
 
