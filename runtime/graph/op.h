@@ -167,11 +167,15 @@ struct Cost {
   double bytes = 0;  // read and written at least once
 };
 
+class GradContext;  // autodiff.h
+
 struct OpDef {
   std::string_view name;
   void (*infer)(InferContext&);
   double (*flops)(const LowerContext&);  // the arithmetic that the mathematics asks for
   std::span<const KernelDef> kernels;
+  // Appends the nodes that compute the gradients of the inputs; null: it has no derivative.
+  void (*backward)(GradContext&) = nullptr;
 };
 
 // All operators of this build, by name.
