@@ -1,11 +1,11 @@
 # `cmake --install` and what find_package(vitrine) finds afterwards: the targets vitrine::runtime,
-# vitrine::model and vitrine::images, their headers under include/vitrine, and the executable.
+# vitrine::model, vitrine::images and vitrine::train, their headers under include/vitrine, and the executable.
 # tests/package proves it.
 include(CMakePackageConfigHelpers)
 
 set(VITRINE_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vitrine)
 set(installed_targets vitrine_runtime)
-foreach(target vitrine_model vitrine_images vitrine)
+foreach(target vitrine_model vitrine_images vitrine_train vitrine)
   if(TARGET ${target})
     list(APPEND installed_targets ${target})
   endif()
@@ -13,7 +13,7 @@ endforeach()
 install(TARGETS ${installed_targets} EXPORT vitrineTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT vitrineTargets NAMESPACE vitrine:: DESTINATION ${VITRINE_CONFIG_DIR})
-install(DIRECTORY runtime model images shaders DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vitrine FILES_MATCHING PATTERN *.h)
+install(DIRECTORY runtime model images train shaders DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vitrine FILES_MATCHING PATTERN *.h)
 
 configure_package_config_file(cmake/vitrineConfig.cmake.in ${PROJECT_BINARY_DIR}/vitrineConfig.cmake
                               INSTALL_DESTINATION ${VITRINE_CONFIG_DIR} NO_SET_AND_CHECK_MACRO)

@@ -6,12 +6,18 @@
 #include "model/vit_graph.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/instance.h"
+#include "train/data/dataset.h"
 
 int main() {
   const auto graph = vitrine::make_vit_graph(vitrine::preset("vit_tiny_patch16_224"), {.batch = 2});
   std::cout << "logits " << graph->value(graph->find("logits")).shape.to_string() << "\n";
   try {
     vitrine::decode_image({}, "nothing");
+  } catch (const vitrine::Error& error) {
+    std::cout << error.what() << "\n";
+  }
+  try {
+    vitrine::open_dataset("nothing", vitrine::Split::train);
   } catch (const vitrine::Error& error) {
     std::cout << error.what() << "\n";
   }

@@ -1,0 +1,38 @@
+#include "train/data/dataset.h"
+
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+#include "train/data/dataset_kinds.h"
+
+namespace vitrine {
+
+std::string SampleShape::to_string() const {
+  return std::to_string(channels) + " x " + std::to_string(height) + " x " + std::to_string(width);
+}
+
+void require_shape(const std::string& name, const SampleShape& found, const SampleShape& expected) {
+  if (expected == SampleShape{} || found == expected) return;
+  throw Error(ErrorCode::bad_file, name + ": found pictures of " + found.to_string() +
+                                       " (channels, height, width), expected the model's " +
+                                       expected.to_string());
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split split,
+                                      const DatasetOptions& options) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(folder, error);
+  if (!std::filesystem::is_directory(status)) {
+    const std::string found =
+        std::filesystem::exists(status) ? "something that is no folder" : "no such folder";
+    throw Error(ErrorCode::bad_file, shown(folder) + ": found " + found + ", expected one with a data set");
+  }
+  for (const auto open : {open_idx, open_cifar, open_image_folder}) {
+    if (std::unique_ptr<Dataset> dataset = open(folder, split, options)) return dataset;
+  }
+  throw Error(ErrorCode::bad_file, shown(folder) +
+                                       ": found no data set, expected MNIST's files (train-images-idx3-ubyte "
+                                       "...), CIFAR-10's (data_batch_1.bin ...), or folders train and test "
+                                       "with a folder of pictures for each class");
+}
+
+}  // namespace vitrine

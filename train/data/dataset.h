@@ -1,0 +1,74 @@
+// Labelled pictures of one size, as they are trained on: numbered from 0, each a few bytes and a class.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/preprocess.h"
+
+namespace vitrine {
+
+enum class Split : uint8_t { train, test };
+
+struct SampleShape {
+  uint32_t channels = 0, height = 0, width = 0;
+
+  uint64_t pixels() const { return uint64_t{height} * width; }
+  uint64_t bytes() const { return channels * pixels(); }
+  std::string to_string() const;  // "3 x 32 x 32"
+  bool operator==(const SampleShape&) const = default;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  const std::string& name() const { return name_; }  // for messages
+  uint64_t count() const { return labels_.size(); }  // from 1 to 2^32 - 1
+  const SampleShape& shape() const { return shape_; }
+
+  uint32_t classes() const { return classes_; }
+  // One a class; empty where the files don't say.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  // Below classes().
+  uint32_t label(uint64_t i) const { return labels_[i]; }
+
+  // Writes shape().bytes() bytes, [channels, height, width]. May be called from several threads at once.
+  // Error(bad_file) that names the file where it can't be read.
+  virtual void read(uint64_t i, std::span<uint8_t> pixels) const = 0;
+
+ protected:
+  std::string name_;
+  SampleShape shape_;
+  uint32_t classes_ = 0;
+  std::vector<std::string> class_names_;
+  std::vector<uint32_t> labels_;
+};
+
+struct DatasetOptions {
+  // What the model takes. A set whose pictures have a size of their own is refused unless it is this one; 0
+  // takes what there is. Image folders need it.
+  SampleShape shape;
+  // Labels must be below it. 0: what the set itself says, which for IDX files is the highest label and one.
+  uint32_t classes = 0;
+  // Image folders: how pictures get the size. Resized to cover it and cropped in the middle if absent.
+  std::optional<Preprocess> preprocess;
+  // Image folders: how much of the resized pictures may be kept, so that they are decoded once only.
+  uint64_t kept_bytes = uint64_t{1} << 30;
+};
+
+// Opens what lies in a folder, recognised in this order:
+// - MNIST's IDX files (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...), here or in raw/;
+// - CIFAR-10's binary files (data_batch_1.bin, ..., test_batch.bin), here or in cifar-10-batches-bin/;
+// - image folders: train/CLASS/x.jpg, and test/ or val/ beside it.
+// Sizes are checked before memory is taken. Error(bad_file) if nothing is recognised or a file breaks its
+// format's rules.
+std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split split,
+                                      const DatasetOptions& options = {});
+
+}  // namespace vitrine

@@ -1,0 +1,195 @@
+// Pictures in folders that are called like their classes.
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "images/image.h"
+#include "images/picture_files.h"
+#include "model/host_resample.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+#include "train/data/dataset_kinds.h"
+
+namespace vitrine {
+namespace {
+
+using Path = std::filesystem::path;
+
+bool is_folder(const Path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// The folders in a folder, sorted by name; hidden ones are somebody else's.
+std::vector<std::string> folders_in(const Path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with('.') && is_folder(entry->path())) names.push_back(name);
+  }
+  if (error)
+    throw Error(ErrorCode::bad_file, "cannot read the folder " + shown(folder) + ": " + error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<Path> split_folder(const Path& folder, Split split) {
+  if (split == Split::train)
+    return is_folder(folder / "train") ? std::optional(folder / "train") : std::nullopt;
+  for (const char* name : {"test", "val"}) {
+    if (is_folder(folder / name)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+// What cannot be decoded is a broken data file here.
+template <typename Work>
+auto as_data_file(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(ErrorCode::bad_file, error.what());
+  }
+}
+
+Preprocess cover_and_crop(const SampleShape& shape) {
+  Preprocess p;
+  p.profile = "the data set";
+  p.resize = ResizeRule::cover;
+  p.resize_height = p.crop_height = shape.height;
+  p.resize_width = p.crop_width = shape.width;
+  p.crop = CropRule::half_even;
+  p.normalize = false;
+  return p;
+}
+
+// Resized pictures, as many as there is room for: always the same ones, those with the lowest numbers.
+class KeptPictures {
+ public:
+  KeptPictures(uint64_t count, uint64_t bytes_each, uint64_t most_bytes)
+      : bytes_each_(bytes_each),
+        states_(static_cast<size_t>(std::min(count, most_bytes / bytes_each))),
+        // Not set to zero: memory is taken picture by picture.
+        bytes_(new uint8_t[states_.size() * bytes_each]) {}
+
+  bool copy(uint64_t i, std::span<uint8_t> pixels) const {
+    if (i >= states_.size() || states_[i].load(std::memory_order_acquire) != State::kept) return false;
+    std::copy_n(bytes_.get() + i * bytes_each_, bytes_each_, pixels.begin());
+    return true;
+  }
+
+  void keep(uint64_t i, std::span<const uint8_t> pixels) {
+    State expected = State::absent;
+    // Another thread may be at it with the same pixels.
+    if (i >= states_.size() || !states_[i].compare_exchange_strong(expected, State::being_written)) return;
+    std::ranges::copy(pixels, bytes_.get() + i * bytes_each_);
+    states_[i].store(State::kept, std::memory_order_release);
+  }
+
+ private:
+  enum class State : uint8_t { absent, being_written, kept };
+  uint64_t bytes_each_;
+  std::vector<std::atomic<State>> states_;
+  std::unique_ptr<uint8_t[]> bytes_;
+};
+
+class ImageFolder : public Dataset {
+ public:
+  ImageFolder(const Path& folder, const std::vector<std::string>& class_names,
+              const DatasetOptions& options) {
+    name_ = shown(folder);
+    shape_ = options.shape;
+    preprocess_ = options.preprocess ? *options.preprocess : cover_and_crop(shape_);
+    class_names_ = class_names;
+    classes_ = options.classes != 0 ? options.classes : static_cast<uint32_t>(class_names.size());
+    for (const std::string& name : folders_in(folder)) add_class(folder, name);
+    if (files_.empty())
+      throw Error(ErrorCode::bad_file,
+                  name_ + ": found no folders, expected one with pictures for each class");
+    if (class_names_.size() != classes_) class_names_.clear();
+    kept_ = std::make_unique<KeptPictures>(count(), shape_.bytes(), options.kept_bytes);
+  }
+
+  void read(uint64_t i, std::span<uint8_t> pixels) const override {
+    if (kept_->copy(i, pixels)) return;
+    as_data_file([&] { decode(files_[i], pixels); });
+    kept_->keep(i, pixels);
+  }
+
+ private:
+  void add_class(const Path& folder, const std::string& name) {
+    const auto place = std::ranges::find(class_names_, name);
+    const auto label = static_cast<uint32_t>(place - class_names_.begin());
+    if (place == class_names_.end() || label >= classes_) {
+      throw Error(ErrorCode::bad_file,
+                  name_ + ": found the class " + in_quotes(name) + ", expected one of the " +
+                      std::to_string(classes_) + " classes " +
+                      (place == class_names_.end() ? "of the training set" : "of the model"));
+    }
+    const std::vector<Path> pictures =
+        as_data_file([&] { return picture_files(std::vector{folder / name}); });
+    files_.insert(files_.end(), pictures.begin(), pictures.end());
+    labels_.resize(files_.size(), label);
+  }
+
+  void decode(const Path& path, std::span<uint8_t> pixels) const {
+    Image image = decode_image(path);
+    if (shape_.channels == 1) {
+      const std::vector<uint8_t> grey = grey_from_rgb(image);
+      for (size_t p = 0; p < grey.size(); ++p) image.pixels[4 * p] = grey[p];
+    }
+    const PreparedPicture prepared = prepare_picture(preprocess_, image.height, image.width, shown(path));
+    std::vector<uint32_t> packed(image.pixel_count());
+    for (size_t p = 0; p < packed.size(); ++p) {
+      const uint8_t* rgb = &image.pixels[4 * p];
+      packed[p] = uint32_t{rgb[0]} | uint32_t{rgb[1]} << 8 | uint32_t{rgb[2]} << 16;
+    }
+    const std::vector<uint32_t> resized = resample_on_host(packed, image.width, prepared);
+    for (uint32_t c = 0; c < shape_.channels; ++c) {
+      const std::span<uint8_t> plane = pixels.subspan(c * shape_.pixels(), shape_.pixels());
+      for (size_t p = 0; p < plane.size(); ++p) plane[p] = static_cast<uint8_t>(resized[p] >> (8 * c));
+    }
+  }
+
+  Preprocess preprocess_;
+  std::vector<Path> files_;
+  std::unique_ptr<KeptPictures> kept_;
+};
+
+void require_size(const Path& folder, const DatasetOptions& options) {
+  const SampleShape& shape = options.shape;
+  if ((shape.channels != 1 && shape.channels != 3) || shape.height == 0 || shape.width == 0) {
+    throw Error(ErrorCode::usage,
+                shown(folder) + ": found folders of pictures and the size " + shape.to_string() +
+                    ", expected the size (1 or 3 channels, height, width) that they are to get");
+  }
+  const std::optional<Preprocess>& p = options.preprocess;
+  if (p && (p->height() != shape.height || p->width() != shape.width)) {
+    throw Error(ErrorCode::usage, shown(folder) + ": found preprocessing to " + std::to_string(p->height()) +
+                                      " x " + std::to_string(p->width()) + " pixels, expected the model's " +
+                                      std::to_string(shape.height) + " x " + std::to_string(shape.width));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_image_folder(const Path& folder, Split split, const DatasetOptions& options) {
+  const std::optional<Path> train = split_folder(folder, Split::train),
+                            test = split_folder(folder, Split::test);
+  if (!train && !test) return nullptr;
+  const std::optional<Path>& wanted = split == Split::train ? train : test;
+  if (!wanted) {
+    throw Error(
+        ErrorCode::bad_file,
+        shown(folder) + (split == Split::train
+                             ? ": found a folder test or val but no folder train, expected both"
+                             : ": found a folder train but neither test nor val, expected one of them"));
+  }
+  require_size(folder, options);
+  // The training set decides which number a class has.
+  return std::make_unique<ImageFolder>(*wanted, folders_in(train ? *train : *test), options);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,21 @@
+// Which stream of random numbers each use has, so that no two share numbers under one seed.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/util/philox.h"
+
+namespace vitrine {
+
+enum class RandomUse : uint32_t { epoch_order = 0x6F726465, augmentation = 0x6175676D, digits = 0x64696769 };
+
+constexpr RandomStream stream_for(uint64_t seed, RandomUse use, uint32_t number) {
+  return {seed, uint64_t{static_cast<uint32_t>(use)} << 32 | number};
+}
+
+// A whole number below `bound`, each as likely as the others to within 2^-32 of `bound` parts.
+constexpr uint32_t below(uint32_t bound, uint32_t high, uint32_t low) {
+  return static_cast<uint32_t>((uint64_t{high} * bound + (uint64_t{low} * bound >> 32)) >> 32);
+}
+
+}  // namespace vitrine
