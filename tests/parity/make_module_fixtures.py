@@ -11,6 +11,7 @@ import sys
 import zlib
 
 import numpy as np
+import safetensors.torch
 import torch
 from torch import nn
 
@@ -228,7 +229,7 @@ def write_modules(out):
         check_turned(name, module, values, output)
         meta = {"module": kind, "prefix": prefix, "set": fields.split()}
         save(out / name, meta, values, output)
-        naming.save(out / name / "weights.safetensors", weights)
+        safetensors.torch.save_file(weights, str(out / name / "weights.safetensors"), metadata={"format": "pt"})
         print(f"{name:26} {sum(path.stat().st_size for path in (out / name).iterdir()) / 1024:6.1f} KiB")
 
 
