@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/util/error.h"
 #include "shaders/convert.h"
@@ -38,11 +39,15 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  c.add(0, convert(c.graph(), c.name("x"), c.gradient(0), c.input_value(0).dtype));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_convert{"convert", infer, flops, kernels};
+const OpDef op_convert{"convert", infer, flops, kernels, backward};
 
 ValueId convert(Graph& graph, std::string name, ValueId x, DType to) {
   if (graph.value(x).dtype == to) return x;

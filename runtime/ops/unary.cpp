@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/activation_gradient.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/unary.h"
 
@@ -39,6 +41,14 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  const int64_t function = c.attributes().integer("function");
+  c.add(0, function == VITRINE_UNARY_SCALE
+               ? scale(c.graph(), c.name("x"), c.gradient(0), c.attributes().number("factor"))
+               : activation_gradient(c.graph(), c.name("x"), c.gradient(0), c.input(0),
+                                     static_cast<Activation>(function)));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 ValueId apply(Graph& graph, std::string name, ValueId x, int64_t function, double factor) {
@@ -47,7 +57,7 @@ ValueId apply(Graph& graph, std::string name, ValueId x, int64_t function, doubl
 
 }  // namespace
 
-const OpDef op_unary{"unary", infer, flops, kernels};
+const OpDef op_unary{"unary", infer, flops, kernels, backward};
 
 ValueId activate(Graph& graph, std::string name, ValueId x, Activation activation) {
   if (activation == Activation::none) return x;

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "runtime/util/error.h"
-#include "tests/support/op_test.h"
+#include "tests/support/gradient_test.h"
 #include "tests/support/reference.h"
 
 namespace vitrine {
@@ -96,6 +96,22 @@ TEST_CASE("convert to the same dtype is the value itself, and to u32 an error") 
   const ValueId x = graph.input("x", {3});
   CHECK(convert(graph, "y", x, DType::f32) == x);
   CHECK_THROWS_AS(convert(graph, "y", x, DType::u32), Error);
+}
+
+TEST_CASE("converting a gradient is the derivative of converting") {
+  for (const auto& [from, to] : {std::pair{DType::f32, DType::f16}, {DType::f16, DType::f32}}) {
+    test::GradientCase c;
+    c.label = std::string(name_of(from)) + " to " + std::string(name_of(to));
+    c.inputs = {{test::random_tensor({5, 43}, from, 1)}};
+    c.build = [to](Graph& graph, std::span<const ValueId> in) {
+      return std::vector{convert(graph, "y", in[0], to)};
+    };
+    c.forward = [](std::span<const test::Values> in) { return test::Results{in[0]}; };
+    c.backward = [](std::span<const test::Values>, std::span<const test::Values> dy) {
+      return test::Results{dy[0]};
+    };
+    test::check_gradients(c);
+  }
 }
 
 }  // namespace
