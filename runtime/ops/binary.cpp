@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/convert.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/sum_rows.h"
 #include "shaders/binary.h"
 
 namespace vitrine {
@@ -54,11 +57,40 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+// Where b repeats, each of its elements takes part in as many results: its gradient is summed over them.
+void backward(GradContext& c) {
+  Graph& graph = c.graph();
+  const ValueId dy = c.gradient(0);
+  const Shape shape = c.input_value(1).shape;
+  const bool repeats = !(shape == c.input_value(0).shape);
+  const bool product = c.attributes().integer("function") == VITRINE_BINARY_MULTIPLY;
+  const auto as_input = [&](uint32_t i, const char* name, ValueId gradient) {
+    return convert(graph, c.name(name), gradient, c.input_value(i).dtype);
+  };
+  if (c.wants(0)) {
+    const ValueId da = product ? multiply(graph, c.name("a"), dy, c.input(1)) : dy;
+    c.add(0, as_input(0, "a.convert", da));
+  }
+  if (c.wants(1)) {
+    ValueId db = dy;
+    if (repeats && product) {
+      const DType dtype = graph.value(dy).dtype;
+      db = sum_products(graph, c.name("b"), dy, convert(graph, c.name("a.wide"), c.input(0), dtype),
+                        shape.rank());
+    } else if (repeats) {
+      db = sum_rows(graph, c.name("b"), dy, shape.rank());
+    } else if (product) {
+      db = multiply(graph, c.name("b"), dy, c.input(0));
+    }
+    c.add(1, as_input(1, "b.convert", db));
+  }
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_binary{"binary", infer, flops, kernels};
+const OpDef op_binary{"binary", infer, flops, kernels, backward};
 
 ValueId add(Graph& graph, std::string name, ValueId a, ValueId b) {
   return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_ADD}})[0];

@@ -3,9 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
+#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
-#include "tests/support/op_test.h"
-#include "tests/support/reference.h"
+#include "tests/support/gradient_test.h"
 
 namespace vitrine {
 namespace {
@@ -86,6 +86,60 @@ TEST_CASE("add and multiply may overwrite an input, and take the same value twic
     return std::vector{add(graph, "y", in[1], product)};
   };
   test::check_op(op_binary, chain);
+}
+
+TEST_CASE("add and multiply have derivatives, of a repeated tensor as a sum") {
+  struct Case {
+    Shape a, b;
+  };
+  const auto repeated = [](const test::Values& b, size_t count) {
+    test::Values all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = b[i % b.size()];
+    return all;
+  };
+  for (const bool product : {false, true}) {
+    for (const auto& [a, b] :
+         {Case{{5, 43}, {5, 43}}, Case{{5, 43}, {43}}, Case{{2, 71, 7}, {7}}, Case{{3, 11, 13}, {11, 13}}}) {
+      for (const DType left : {DType::f32, DType::f16}) {
+        for (const DType right : {DType::f32, DType::f16}) {
+          test::GradientCase c;
+          c.label = std::string(product ? "multiply " : "add ") + a.to_string() + " " +
+                    std::string(name_of(left)) + " and " + b.to_string() + " " + std::string(name_of(right));
+          c.inputs = {{test::random_tensor(a, left, 1)}, {test::random_tensor(b, right, 2)}};
+          c.build = [=](Graph& graph, std::span<const ValueId> in) {
+            return std::vector{product ? multiply(graph, "y", in[0], in[1]) : add(graph, "y", in[0], in[1])};
+          };
+          c.forward = [=](std::span<const test::Values> in) {
+            const test::Values wide = repeated(in[1], in[0].size());
+            return test::Results{product ? reference::multiply(in[0], wide) : reference::add(in[0], wide)};
+          };
+          c.backward = [=](std::span<const test::Values> in, std::span<const test::Values> dy) {
+            const test::Values wide = repeated(in[1], in[0].size());
+            return test::Results{
+                product ? reference::multiply(dy[0], wide) : dy[0],
+                reference::sum_rows(product ? reference::multiply(dy[0], in[0]) : dy[0], in[1].size())};
+          };
+          test::check_gradients(c);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a value that is used twice gets both gradients") {
+  test::GradientCase c;
+  c.label = "x * x + x";
+  c.inputs = {{test::random_tensor({5, 43}, DType::f32, 1)}};
+  c.build = [](Graph& graph, std::span<const ValueId> in) {
+    return std::vector{add(graph, "y", multiply(graph, "square", in[0], in[0]), in[0])};
+  };
+  c.forward = [](std::span<const test::Values> in) {
+    return test::Results{reference::add(reference::multiply(in[0], in[0]), in[0])};
+  };
+  c.backward = [](std::span<const test::Values> in, std::span<const test::Values> dy) {
+    return test::Results{reference::add(reference::scale(reference::multiply(in[0], dy[0]), 2), dy[0])};
+  };
+  test::check_gradients(c);
 }
 
 TEST_CASE("add refuses different shapes") {
