@@ -11,6 +11,7 @@
 #include "runtime/ops/binary.h"
 #include "runtime/ops/concat.h"
 #include "runtime/ops/convert.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/gated_product.h"
 #include "runtime/ops/gather.h"
 #include "runtime/ops/grouped_matmul.h"
@@ -21,11 +22,13 @@
 #include "runtime/ops/pixel_values.h"
 #include "runtime/ops/plain_attention.h"
 #include "runtime/ops/pool.h"
+#include "runtime/ops/random_mask.h"
 #include "runtime/ops/repeat.h"
 #include "runtime/ops/slice.h"
 #include "runtime/ops/softmax.h"
 #include "runtime/ops/unary.h"
 #include "runtime/selftest/reference.h"
+#include "shaders/lib/step_state.h"
 
 namespace vitrine::selftest {
 namespace {
@@ -236,6 +239,30 @@ std::vector<OpCase> pixel_values_cases() {
       [](Graph& graph, std::span<const ValueId> ids) { return pixel_values(graph, "y", ids[0], ids[1]); }))};
 }
 
+std::vector<OpCase> dropout_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    for (const uint64_t group : {1, 35}) {
+      const DropoutOptions options{.rate = 0.3, .stream = 2, .group = group};
+      const HostTensor x = random_tensor({11, 35}, dtype, 1);
+      HostTensor step = filled({VITRINE_STEP_WORDS}, DType::u32, 0);
+      step.values[VITRINE_STEP_SEED_LOW] = 7;
+      step.values[VITRINE_STEP_SEED_HIGH] = 0x80000001;
+      step.values[VITRINE_STEP_NUMBER] = 3;
+      const RandomMask mask{.seed = 0x8000000100000007, .step = 3, .stream = 2, .rate = options.rate};
+      std::vector<double> expected;
+      for (size_t i = 0; i < x.values.size(); ++i) {
+        expected.push_back(x.values[i] * mask.factor(static_cast<uint32_t>(i / group)));
+      }
+      cases.push_back(one("groups of " + std::to_string(group), {{x}, {step}}, std::move(expected),
+                          [options](Graph& graph, std::span<const ValueId> ids) {
+                            return dropout(graph, "y", ids[0], ids[1], options);
+                          }));
+    }
+  }
+  return cases;
+}
+
 }  // namespace
 
 std::vector<OpCase> cases_of(const OpDef& op) {
@@ -256,6 +283,7 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_assemble_tokens) return assemble_tokens_cases();
   if (&op == &op_magnitude) return magnitude_cases();
   if (&op == &op_pixel_values) return pixel_values_cases();
+  if (&op == &op_dropout) return dropout_cases();
   if (&op == &op_slice || &op == &op_concat || &op == &op_gather || &op == &op_repeat) return move_cases(op);
   return {};
 }
