@@ -41,17 +41,17 @@ TEST_CASE("a placement moves, mirrors and fills with black, at every offset") {
 }
 
 TEST_CASE("placements depend on seed, epoch and sample alone, and cover all there are evenly") {
-  CHECK(draw_placement({}, 1, 2, 3) == Placement{});
+  CHECK(draw_placement({}, 1, 2, 3) == CropPlacement{});
   const Augmentation augmentation{.crop_padding = 2, .flip = true};
   CHECK(draw_placement(augmentation, 1, 2, 3) == draw_placement(augmentation, 1, 2, 3));
   // Off means off: the crop is the same with and without mirroring.
-  const Placement both = draw_placement(augmentation, 1, 2, 3);
-  CHECK(draw_placement({.crop_padding = 2}, 1, 2, 3) == Placement{both.down, both.right, false});
+  const CropPlacement both = draw_placement(augmentation, 1, 2, 3);
+  CHECK(draw_placement({.crop_padding = 2}, 1, 2, 3) == CropPlacement{both.down, both.right, false});
 
   std::map<std::array<int, 3>, int> counts;
   constexpr uint32_t samples = 50000;
   for (uint32_t i = 0; i < samples; ++i) {
-    const Placement p = draw_placement(augmentation, 9, i % 5, i / 5);
+    const CropPlacement p = draw_placement(augmentation, 9, i % 5, i / 5);
     ++counts[{p.down, p.right, p.mirrored ? 1 : 0}];
   }
   CHECK(counts.size() == 50);

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-Placement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample) {
+CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample) {
   const RandomStream stream = stream_for(seed, RandomUse::augmentation, epoch);
   const Philox::Block place = stream.block(2 * uint64_t{sample}),
                       mirror = stream.block(2 * uint64_t{sample} + 1);
@@ -19,7 +19,7 @@ Placement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32
           .mirrored = augmentation.flip && (mirror[0] >> 31) != 0};
 }
 
-void place(std::span<const uint8_t> from, const SampleShape& shape, const Placement& placement,
+void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPlacement& placement,
            std::span<uint8_t> to) {
   const auto height = static_cast<int64_t>(shape.height), width = static_cast<int64_t>(shape.width);
   std::ranges::fill(to, uint8_t{0});

@@ -20,18 +20,18 @@ struct Augmentation {
 
 // Pixel (y, x) of the result is the sample's (y + down, x + right), mirrored after that; black where the
 // sample has none.
-struct Placement {
+struct CropPlacement {
   int32_t down = 0, right = 0;
   bool mirrored = false;
 
-  bool operator==(const Placement&) const = default;
+  bool operator==(const CropPlacement&) const = default;
 };
 
 // Depends on nothing but its arguments: not on batches, threads, or what was drawn before.
-Placement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample);
+CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample);
 
 // `from` and `to` are [channels, height, width].
-void place(std::span<const uint8_t> from, const SampleShape& shape, const Placement& placement,
+void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPlacement& placement,
            std::span<uint8_t> to);
 
 // [channels][256]: what each byte becomes: (byte / 255 - mean) / std, in float32 as PyTorch computes it.
