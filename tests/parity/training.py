@@ -254,12 +254,11 @@ def learning_rate(config, step, total):
     return config["min_lr"] + (lr - config["min_lr"]) * 0.5 * (1 + math.cos(math.pi * share))
 
 
-def make_optimizer(model, config, **options_of_torch):
-    """torch.optim's, with weight decay for matrices only."""
+def optimizer_of(named, config, **options_of_torch):
+    """torch.optim's, for (Vitrine's name, parameter) pairs, with weight decay for matrices only."""
     groups = ([], [])
-    for name, value in model.named_parameters():
-        own = next(iter(canonical(model, {name: value.detach()})))
-        groups[init_weights.is_matrix(own)].append(value)
+    for name, value in named:
+        groups[init_weights.is_matrix(name)].append(value)
     options = [
         {"params": groups[True], "weight_decay": config["weight_decay"]},
         {"params": groups[False], "weight_decay": 0.0},
@@ -269,6 +268,11 @@ def make_optimizer(model, config, **options_of_torch):
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config["optimizer"]]
     betas = (config["beta1"], config["beta2"])
     return kind(options, lr=config["lr"], betas=betas, eps=config["eps"], **options_of_torch)
+
+
+def make_optimizer(model, config):
+    own = {name: next(iter(canonical(model, {name: value.detach()}))) for name, value in model.named_parameters()}
+    return optimizer_of([(own[name], value) for name, value in model.named_parameters()], config)
 
 
 class Trainer:

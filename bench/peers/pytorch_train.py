@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Trains a configuration's ViT on MNIST-like IDX files in PyTorch on the CPU, and prints what `vitrine train` does.
+
+  pytorch_train.py --data DIR --config C.json [--version looped|fast|compiled] [--epochs N] [--steps N] [--seed S]
+
+A JSON line an epoch, {"epoch", "loss", "seconds", "images_per_second"}, and a last one, {"test_loss",
+"test_accuracy"}. Weights, loss, optimiser and schedule are the configuration's (tests/parity/training.py); the order
+of the images is PyTorch's own.
+
+--version looped: MyViT as its tutorial writes it (train_models.LoopedMyViT), and its way of feeding it: torch's
+  DataLoader, picture by picture.
+--version fast: the same model in as few calls as possible, all pictures in one tensor, a fused optimiser.
+--version compiled: that through torch.compile, which needs a C++ compiler and python3-setuptools.
+
+--steps N trains for N steps of an epoch only, after --warmup ones that don't count, and prints one line instead:
+{"step_ms": median, "least_ms", "epoch_seconds": the median times the steps of an epoch, "steps", "images"}.
+
+--check instead compares loss and gradients of `looped` and `fast` on one batch in float64.
+"""
+
+import argparse
+import gzip
+import json
+import math
+import pathlib
+import statistics
+import time
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+import train_models
+import training
+from common import fail
+
+
+def read_idx(folder, name, magic):
+    paths = [folder / (name + ending) for ending in ("", ".gz")]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        fail(f"{folder} holds no {name}, expected MNIST's IDX files")
+    data = (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes())
+    rank = magic & 0xFF
+    numbers = np.frombuffer(data, ">u4", 1 + rank)
+    values = np.frombuffer(data, np.uint8, offset=4 * (1 + rank))
+    if numbers[0] != magic or len(values) != math.prod(int(n) for n in numbers[1:]):
+        fail(f"{path} is no IDX file of {rank} dimensions")
+    return values.reshape([int(n) for n in numbers[1:]])
+
+
+def read_set(folder, which):
+    """uint8 [N, 1, H, W] and labels as int64."""
+    images = read_idx(folder, f"{which}-images-idx3-ubyte", 0x803)
+    labels = read_idx(folder, f"{which}-labels-idx1-ubyte", 0x801)
+    if len(images) != len(labels):
+        fail(f"{folder} has {len(images)} {which} pictures and {len(labels)} labels")
+    return torch.from_numpy(images[:, None].copy()), torch.from_numpy(labels.astype(np.int64))
+
+
+class Pictures(Dataset):
+    """What a DataLoader asks for picture by picture."""
+
+    def __init__(self, images, labels, data):
+        self.images, self.labels = images, labels
+        self.mean, self.std = (torch.tensor(data[key]).view(-1, 1, 1) for key in ("mean", "std"))
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        return (self.images[i].float().div(255) - self.mean) / self.std, int(self.labels[i])
+
+
+class Batches:
+    """All pictures in one tensor; a batch is an index operation."""
+
+    def __init__(self, images, labels, config, random=None):
+        self.images, self.labels, self.random = images, labels, random
+        self.size, self.data = config["batch_size"], config["data"]
+        self.mean, self.std = (torch.tensor(self.data[key]).view(-1, 1, 1) for key in ("mean", "std"))
+
+    def moved(self, images):
+        """Crops out of the pictures with black around them, as wide as crop_padding, and mirrored ones."""
+        padding = self.data["crop_padding"]
+        count, _, height, width = images.shape
+        if padding:
+            padded = nn.functional.pad(images, (padding,) * 4)
+            down, right = (torch.randint(2 * padding + 1, (count, 1), generator=self.random) for _ in range(2))
+            rows, columns = down + torch.arange(height), right + torch.arange(width)
+            images = padded[torch.arange(count)[:, None, None], :, rows[:, :, None], columns[:, None]]
+            images = images.permute(0, 3, 1, 2)
+        if self.data["flip"]:
+            mirrored = torch.rand(count, 1, 1, 1, generator=self.random) < 0.5
+            images = torch.where(mirrored, images.flip(3), images)
+        return images
+
+    def __iter__(self):
+        count = len(self.images)
+        order = torch.randperm(count, generator=self.random) if self.random else torch.arange(count)
+        for places in order.split(self.size):
+            images = self.images[places]
+            images = self.moved(images) if self.random else images
+            yield (images.float().div_(255) - self.mean) / self.std, self.labels[places]
+
+
+class Training:
+    def __init__(self, options, config):
+        self.config = config
+        images, labels = read_set(options.data, "train")
+        self.count = len(images)
+        self.accumulation = config["accumulation"]
+        self.steps_an_epoch = math.ceil(math.ceil(self.count / config["batch_size"]) / self.accumulation)
+        self.total = self.steps_an_epoch * config["epochs"]
+        random = torch.Generator().manual_seed(config["seed"])
+        if options.version == "looped":
+            self.batches = DataLoader(Pictures(images, labels, config["data"]), config["batch_size"], shuffle=True,
+                                      generator=random)
+        else:
+            self.batches = Batches(images, labels, config, random)
+        self.model = train_models.make(config, options.version == "looped")
+        fast = {} if options.version == "looped" else {"fused": True}
+        self.optimizer = train_models.make_optimizer(self.model, config, **fast)
+        self.run = torch.compile(self.model) if options.version == "compiled" else self.model
+        self.criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
+        self.at = 0
+
+    def step(self, batches):
+        """One step of the optimiser; the sum of its images' losses."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = training.learning_rate(self.config, self.at, self.total)
+        self.optimizer.zero_grad()
+        images, loss_sum = sum(len(labels) for _, labels in batches), 0.0
+        for x, y in batches:
+            loss = self.criterion(self.run(x), y)
+            (loss if len(batches) == 1 else loss * (len(y) / images)).backward()
+            loss_sum += loss.item() * len(y)
+        if self.config["clip_norm"] > 0:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config["clip_norm"])
+        self.optimizer.step()
+        self.at += 1
+        return loss_sum
+
+    def steps(self):
+        """The losses of an epoch's steps."""
+        gathered = []
+        for batch in self.batches:
+            gathered.append(batch)
+            if len(gathered) == self.accumulation:
+                yield self.step(gathered)
+                gathered = []
+        if gathered:
+            yield self.step(gathered)
+
+    def evaluate(self, folder):
+        """Over all images, of the loss without smoothing."""
+        images, labels = read_set(folder, "t10k")
+        loss, correct = 0.0, 0
+        with torch.no_grad():
+            for x, y in Batches(images, labels, self.config):
+                result = self.model(x)
+                loss += nn.functional.cross_entropy(result, y, reduction="sum").item()
+                correct += int((result.argmax(dim=1) == y).sum())
+        return {"test_loss": loss / len(labels), "test_accuracy": correct / len(labels)}
+
+
+def time_steps(made, options):
+    times, steps, started = [], made.steps(), time.perf_counter()
+    while len(times) < options.warmup + options.steps:
+        if next(steps, None) is None:
+            steps = made.steps()  # the next epoch
+        elif made.at % made.steps_an_epoch or made.steps_an_epoch == 1:  # not an epoch's last step, which may be smaller
+            times.append(time.perf_counter() - started)
+        started = time.perf_counter()
+    times = times[options.warmup :]
+    median = statistics.median(times)
+    return {"step_ms": 1e3 * median, "least_ms": 1e3 * min(times), "epoch_seconds": median * made.steps_an_epoch,
+            "steps": options.steps, "images": made.count}
+
+
+def train(made, options):
+    for epoch in range(made.config["epochs"]):
+        started = time.perf_counter()
+        loss = sum(made.steps()) / made.count
+        seconds = time.perf_counter() - started
+        print(json.dumps({"epoch": epoch + 1, "loss": loss, "seconds": seconds,
+                          "images_per_second": made.count / seconds}), flush=True)
+    print(json.dumps(made.evaluate(options.data)), flush=True)
+
+
+def check(options, config):
+    images, labels = read_set(options.data, "train")
+    x, y = next(iter(Batches(images[: config["batch_size"]], labels[: config["batch_size"]], config)))
+    errors = train_models.compare(config, x, y)
+    print(json.dumps(errors))
+    if errors["loss"] > 1e-12 or errors["gradients"] > 1e-12:
+        fail(f"the two versions differ: {errors['loss']:.1e} in the loss, {errors['gradients']:.1e} in gradients")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--config", type=pathlib.Path, required=True)
+    parser.add_argument("--version", choices=("looped", "fast", "compiled"), default="fast")
+    parser.add_argument("--epochs", type=int, help="instead of the configuration's")
+    parser.add_argument("--seed", type=int, help="instead of the configuration's")
+    parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    config = training.read_config(options.config)
+    for name in ("epochs", "seed"):
+        if getattr(options, name) is not None:
+            config[name] = getattr(options, name)
+    if options.version == "looped" and (config["data"]["crop_padding"] or config["data"]["flip"]):
+        fail("--version looped moves no pictures, expected crop_padding 0 and flip false")
+    if options.check:
+        check(options, config)
+        return
+    made = Training(options, config)
+    if options.steps:
+        print(json.dumps(time_steps(made, options)))
+    else:
+        train(made, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Times an epoch of training in Vitrine and in PyTorch on the same images and configuration, in turns.
+
+    bench/train.py --data MNIST_FOLDER --config configs/mnist-myvit.json --seeds 1,2,3 --json train.json
+
+PyTorch trains on the CPU (peers/pytorch_train.py): a MyViT as its tutorial writes it (looped), the same written for
+speed (fast), and that compiled. That the first two compute the same is checked first, in float64. Of PyTorch, --steps
+steps are timed and scaled to an epoch (--looped-steps of the slow version), of Vitrine whole epochs.
+
+--seeds: after that, Vitrine and PyTorch's fastest version train to the configuration's end, once a seed.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from systems import ending, openblas
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def say(text):
+    print(f"train: {text}", file=sys.stderr, flush=True)
+
+
+def lines_of(command, environment, limit):
+    """The JSON lines that a command prints; RuntimeError if it fails."""
+    try:
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"took longer than {limit:.0f} s") from None
+    except OSError as error:
+        raise RuntimeError(str(error)) from None
+    if done.returncode != 0:
+        raise RuntimeError(ending(done.returncode, done.stderr))
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def need(line, keys):
+    for key in keys:
+        if key not in line:
+            raise RuntimeError(f"printed {json.dumps(line)[:200]}, expected the keys {', '.join(keys)}")
+    return line
+
+
+class Vitrine:
+    name, threads = "vitrine", None
+
+    def __init__(self, options):
+        self.options = options
+
+    def train(self, epochs, seed):
+        """The lines of the epochs and the last one."""
+        with tempfile.TemporaryDirectory(prefix="vitrine-train-") as out:
+            command = [self.options.vitrine, "train", "--data", self.options.data, "--config", self.options.config,
+                       "--out", f"{out}/model", "--epochs", str(epochs)]
+            command += ["--seed", str(seed)] if seed is not None else []
+            command += ["--device", self.options.device] if self.options.device else []
+            return lines_of(command, {}, self.options.limit)
+
+    def time(self):
+        lines = [line for line in self.train(1, None) if "epoch" in line]
+        if len(lines) != 1:
+            raise RuntimeError(f"printed {len(lines)} lines of epochs, expected 1")
+        line = need(lines[0], ("seconds", "images_per_second"))
+        return {"seconds": line["seconds"], "images": line["seconds"] * line["images_per_second"]}
+
+
+class PyTorch:
+    def __init__(self, options, version, threads):
+        self.options, self.version, self.threads = options, version, threads
+        self.name = f"pytorch, {version}"
+        self.environment = next(iter(openblas().values()))
+        if options.passive:
+            self.environment = {**self.environment, "OMP_WAIT_POLICY": "passive"}
+
+    def call(self, *words):
+        command = [sys.executable, HERE / "peers" / "pytorch_train.py", "--data", self.options.data, "--config",
+                   self.options.config, "--version", self.version, "--threads", str(self.threads), *map(str, words)]
+        return lines_of(command, self.environment, self.options.limit)
+
+    def train(self, epochs, seed):
+        return self.call("--epochs", epochs, "--seed", seed)
+
+    def time(self):
+        steps = self.options.looped_steps if self.version == "looped" else self.options.steps
+        line = need(self.call("--steps", steps)[-1], ("epoch_seconds", "step_ms", "images"))
+        return {**line, "seconds": line["epoch_seconds"]}
+
+    def check(self):
+        return self.call("--check")[-1]
+
+
+def time_all(systems, options, rows, save):
+    """All rounds of all systems, into `rows`."""
+    rows += [{"system": system.name, "threads": system.threads, "rounds": []} for system in systems]
+    for turn in range(options.rounds):
+        for system, row in zip(systems, rows):
+            if "refused" in row:
+                continue
+            try:
+                row["rounds"].append(system.time())
+                say(f"round {turn + 1} of {options.rounds}: {title(row)}: {row['rounds'][-1]['seconds']:.2f} s an epoch")
+            except RuntimeError as error:
+                row["refused"], row["rounds"] = str(error), []
+                say(f"{title(row)}: {error}")
+        summarise(rows)
+        save()
+
+
+def summarise(rows):
+    ours = next((row for row in rows if row["system"] == "vitrine" and row["rounds"]), None)
+    for row in rows:
+        if not row["rounds"]:
+            continue
+        seconds = [one["seconds"] for one in row["rounds"]]
+        row.update(seconds=statistics.median(seconds), least=min(seconds), most=max(seconds),
+                   images_per_second=row["rounds"][0]["images"] / statistics.median(seconds))
+        if ours:  # round by round, so that what both suffered in one round cancels
+            row["times_vitrine"] = statistics.median(
+                a["seconds"] / b["seconds"] for a, b in zip(row["rounds"], ours["rounds"]))
+
+
+def train_all(systems, options, epochs, results, save):
+    """Each system once a seed, in turns, into `results`."""
+    for seed in options.seeds:
+        for system in systems:
+            result = {"system": system.name, "threads": system.threads, "seed": seed}
+            try:
+                lines = system.train(epochs, seed)
+                result["epochs"] = [line for line in lines if "epoch" in line]
+                result.update(need(lines[-1], ("test_loss", "test_accuracy")))
+                result["loss"] = need(result["epochs"][-1], ("loss",))["loss"]
+                say(f"seed {seed}: {title(result)}: accuracy {result['test_accuracy']:.4f}")
+            except (RuntimeError, IndexError) as error:
+                result["refused"] = str(error)
+                say(f"seed {seed}: {title(result)}: {error}")
+            results.append(result)
+            save()
+
+
+def title(row):
+    threads = {None: "", 1: ", 1 thread"}.get(row["threads"], f", {row['threads']} threads")
+    return row["system"] + threads
+
+
+def times_table(rows):
+    lines = ["| system | seconds an epoch (least to most) | images/s | times Vitrine's time |", "|---|---|---|---|"]
+    for row in rows:
+        if not row["rounds"]:
+            lines.append(f"| {title(row)} | – | – | {row.get('refused', 'not measured').splitlines()[-1]} |")
+            continue
+        cell = f"{row['times_vitrine']:.2f}" if "times_vitrine" in row else "–"
+        lines.append(f"| {title(row)} | {row['seconds']:.2f} ({row['least']:.2f} to {row['most']:.2f}) | "
+                     f"{row['images_per_second']:.0f} | {cell} |")
+    return "\n".join(lines)
+
+
+def results_table(results):
+    lines = ["| system | seed | last epoch's loss | test loss | test accuracy | seconds |", "|---|---|---|---|---|---|"]
+    for result in results:
+        start = f"| {title(result)} | {result['seed']} |"
+        if "refused" in result:
+            lines.append(f"{start} – | – | {result['refused'].splitlines()[-1]} | – |")
+            continue
+        seconds = sum(line.get("seconds", 0) for line in result["epochs"])
+        lines.append(f"{start} {result['loss']:.4f} | {result['test_loss']:.4f} | {100 * result['test_accuracy']:.2f} % | "
+                     f"{seconds:.0f} |")
+    for name in dict.fromkeys(title(result) for result in results):
+        found = [100 * r["test_accuracy"] for r in results if title(r) == name and "test_accuracy" in r]
+        if len(found) > 1:
+            lines.append(f"| {name} | mean of {len(found)} | | | {statistics.mean(found):.2f} % "
+                         f"({min(found):.2f} to {max(found):.2f}) | |")
+    return "\n".join(lines)
+
+
+def machine():
+    cpu = pathlib.Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else 'unknown CPU'}, {os.cpu_count()} processors"
+
+
+def text_of(made):
+    text = f"{made['config']} on {made['data']}, {made['machine']}, {made['date']}."
+    if made["agreement"]:
+        text += (f" PyTorch's two versions of the model agree to {made['agreement']['loss']:.0e} in the loss and "
+                 f"{made['agreement']['gradients']:.0e} in the gradients (float64).")
+    if any("step_ms" in one for row in made["times"] for one in row["rounds"]):
+        text += f" PyTorch's epochs are scaled from {made['steps']} steps ({made['looped_steps']} of the looped version)."
+    text += "\n\n" + times_table(made["times"])
+    return text + ("\n\n" + results_table(made["results"]) if made["results"] else "")
+
+
+def options_of():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, help="folder with MNIST's IDX files")
+    parser.add_argument("--config", default=str(HERE.parent / "configs" / "mnist-myvit.json"))
+    parser.add_argument("--vitrine", default=str(HERE.parent / "build" / "release" / "vitrine"))
+    parser.add_argument("--device", default="", help="Vitrine's")
+    parser.add_argument("--versions", default="looped,fast,compiled", help="of PyTorch's side; empty: Vitrine alone")
+    parser.add_argument("--threads", default="1,2", help="of PyTorch: each version with each of these")
+    parser.add_argument("--passive", action="store_true", help="PyTorch's threads sleep while they wait")
+    parser.add_argument("--rounds", type=int, default=3, help="0: no times")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--looped-steps", type=int, default=10)
+    parser.add_argument("--seeds", default="", help="comma-separated: trains to the end with each")
+    parser.add_argument("--epochs", type=int, help="of that, instead of the configuration's")
+    parser.add_argument("--limit", type=float, default=7200, help="seconds that one call may take")
+    parser.add_argument("--json", type=pathlib.Path, help="file for all that was measured")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the tables, which go to stdout as well")
+    options = parser.parse_args()
+    try:
+        options.threads = [int(word) for word in options.threads.split(",")]
+        options.seeds = [int(word) for word in options.seeds.split(",") if word]
+    except ValueError:
+        parser.error("--threads and --seeds take whole numbers with commas between")
+    options.versions = [word for word in options.versions.split(",") if word]
+    for version in options.versions:
+        if version not in ("looped", "fast", "compiled"):
+            parser.error(f"--versions names '{version}', expected looped, fast or compiled")
+    return options
+
+
+def main():
+    options = options_of()
+    config = json.loads(pathlib.Path(options.config).read_text())
+    if "looped" in options.versions and not config["model"].get("per_head_maps"):
+        say("the looped version is of MyViT alone and left out")
+        options.versions.remove("looped")
+    made = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "data": options.data, "config": options.config,
+            "steps": options.steps, "looped_steps": options.looped_steps, "agreement": None, "times": [], "results": []}
+
+    def save():
+        """After each round and each training, so that whoever is cut off has what was done."""
+        if options.json:
+            options.json.write_text(json.dumps(made, indent=1) + "\n")
+        if options.table:
+            options.table.write_text(text_of(made) + "\n")
+
+    peers = [PyTorch(options, version, threads) for version in options.versions for threads in options.threads]
+    if "looped" in options.versions:
+        made["agreement"] = peers[0].check()  # of no use without: an exception ends it
+    systems = [Vitrine(options), *peers]
+    if options.rounds:
+        time_all(systems, options, made["times"], save)
+    if options.seeds:
+        seconds = [row.get("seconds", float("inf")) for row in made["times"]] or [0] * len(systems)
+        rivals = [i for i, system in enumerate(systems) if i and system.version != "looped"]
+        chosen = [systems[0], *(systems[i] for i in sorted(rivals, key=seconds.__getitem__)[:1])]
+        train_all(chosen, options, options.epochs or config.get("epochs", 1), made["results"], save)
+    save()
+    print(text_of(made))
+    ours = [row for row in made["times"] + made["results"] if row["system"] == "vitrine"]
+    return 1 if any("refused" in row for row in ours) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
