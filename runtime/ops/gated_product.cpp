@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/gated_product_gradient.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/gated_product.h"
 
@@ -40,11 +42,16 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  c.add(0, gated_product_gradient(c.graph(), c.name("x"), c.gradient(0), c.input(0),
+                                  static_cast<Activation>(c.attributes().integer("activation"))));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_gated_product{"gated_product", infer, flops, kernels};
+const OpDef op_gated_product{"gated_product", infer, flops, kernels, backward};
 
 ValueId gated_product(Graph& graph, std::string name, ValueId x, Activation activation) {
   return graph.add(op_gated_product, std::move(name), {x},

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/softmax_gradient.h"
 #include "shaders/softmax.h"
 
 namespace vitrine {
@@ -56,12 +58,16 @@ Lowered lower_lanes(const LowerContext& c) {
   return finish(c, std::move(dispatch));
 }
 
+void backward(GradContext& c) {
+  c.add(0, softmax_gradient(c.graph(), c.name("x"), c.gradient(0), c.output(0)));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
                                  {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 
-const OpDef op_softmax{"softmax", infer, flops, kernels};
+const OpDef op_softmax{"softmax", infer, flops, kernels, backward};
 
 ValueId softmax(Graph& graph, std::string name, ValueId x) {
   return graph.add(op_softmax, std::move(name), {x})[0];
