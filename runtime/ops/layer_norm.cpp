@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/layer_norm_gradient.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/layer_norm.h"
 
@@ -84,13 +86,24 @@ bool lanes_write_blocks(const LowerContext& c, const RowBlocks& blocks) {
   return blocks.rows == shape.rows() && blocks.depth == shape[-1] && blocks.unroll % 4 == 0;
 }
 
+void backward(GradContext& c) {
+  const bool parameters = c.wants(gamma_input) || c.wants(beta_input);
+  const LayerNormGradients found =
+      layer_norm_gradient(c.graph(), c.name("x"), c.gradient(0), c.input(x_input), c.input(gamma_input),
+                          c.attributes().number("eps"), parameters);
+  c.add(x_input, found.dx);
+  if (!parameters) return;
+  c.add(gamma_input, found.dgamma);
+  c.add(beta_input, found.dbeta);
+}
+
 constexpr KernelDef kernels[] = {
     {"simple", refuse_simple, no_preference, lower_simple},
     {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write_blocks}};
 
 }  // namespace
 
-const OpDef op_layer_norm{"layer_norm", infer, flops, kernels};
+const OpDef op_layer_norm{"layer_norm", infer, flops, kernels, backward};
 
 ValueId layer_norm(Graph& graph, std::string name, ValueId x, ValueId gamma, ValueId beta,
                    const LayerNormOptions& options) {

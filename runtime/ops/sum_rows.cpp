@@ -51,12 +51,11 @@ Lowered lower(const LowerContext& c) {
   };
   const DType dtype = c.input(0).dtype;
   const Operand b = c.has_input(1) ? Operand::input(1) : Operand::nothing();
-  if (rows <= rows_at_once) {
+  const uint64_t partial = partial_rows(rows);
+  if (partial == 1) {
     pass(dtype, Operand::input(0), b, Operand::output(0), rows, 1);
     return lowered;
   }
-  const auto root = static_cast<uint64_t>(std::sqrt(static_cast<double>(rows)));
-  const uint64_t partial = ceil_div(rows, std::max(rows_at_once, root));
   lowered.scratch.push_back(partial * width * sizeof(float));
   pass(dtype, Operand::input(0), b, Operand::scratch(0), rows, partial);
   pass(DType::f32, Operand::scratch(0), Operand::nothing(), Operand::output(0), partial, 1);
@@ -75,6 +74,11 @@ ValueId sum_rows(Graph& graph, std::string name, ValueId x, size_t kept) {
 
 ValueId sum_products(Graph& graph, std::string name, ValueId a, ValueId b, size_t kept) {
   return graph.add(op_sum_rows, std::move(name), {a, b}, {{"kept", static_cast<int64_t>(kept)}})[0];
+}
+
+uint64_t partial_rows(uint64_t rows) {
+  const auto root = static_cast<uint64_t>(std::sqrt(static_cast<double>(rows)));
+  return ceil_div(rows, std::max(rows_at_once, root));
 }
 
 }  // namespace vitrine

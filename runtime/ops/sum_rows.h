@@ -1,6 +1,7 @@
 // Sums over the leading dimensions: what is repeated over rows in the forward pass, has its gradient summed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/graph/op.h"
@@ -14,5 +15,8 @@ extern const OpDef op_sum_rows;
 ValueId sum_rows(Graph& graph, std::string name, ValueId x, size_t kept = 1);
 // The same of a * b, element by element, which have the same shape and dtype.
 ValueId sum_products(Graph& graph, std::string name, ValueId a, ValueId b, size_t kept = 1);
+
+// How many partial sums such operators leave to a second dispatch; 1 where they need none.
+uint64_t partial_rows(uint64_t rows);
 
 }  // namespace vitrine

@@ -1,0 +1,23 @@
+// The derivative of LayerNorm.
+#pragma once
+
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+extern const OpDef op_layer_norm_gradient;
+
+// The gradients of what layer_norm was given. Those of the parameters are none unless they were asked for.
+struct LayerNormGradients {
+  ValueId dx, dgamma, dbeta;
+};
+
+// dy [.., width] is the gradient of what layer_norm made of x [.., width] and gamma [width]; each of the
+// first two is f32 or f16. dx has the dtype of x, the others are f32 [width]. Mean and deviation are computed
+// again.
+LayerNormGradients layer_norm_gradient(Graph& graph, const std::string& name, ValueId dy, ValueId x,
+                                       ValueId gamma, double eps, bool parameters);
+
+}  // namespace vitrine
