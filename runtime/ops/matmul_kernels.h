@@ -25,6 +25,7 @@ struct MatmulSizes {
 MatmulSizes matmul_sizes(const LowerContext& context);
 void infer_matmul(InferContext& context);
 double matmul_flops(const LowerContext& context);
+void differentiate_matmul(GradContext& context);
 std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
 
 // The specialization constants 0 to 3, which shaders/lib/epilogue.glsl reads.
