@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/ops/activation_gradient.h"
 #include "runtime/ops/assemble_tokens.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_rollout.h"
@@ -13,9 +14,11 @@
 #include "runtime/ops/convert.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/gated_product.h"
+#include "runtime/ops/gated_product_gradient.h"
 #include "runtime/ops/gather.h"
 #include "runtime/ops/grouped_matmul.h"
 #include "runtime/ops/layer_norm.h"
+#include "runtime/ops/layer_norm_gradient.h"
 #include "runtime/ops/magnitude.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/patch_embed.h"
@@ -26,6 +29,9 @@
 #include "runtime/ops/repeat.h"
 #include "runtime/ops/slice.h"
 #include "runtime/ops/softmax.h"
+#include "runtime/ops/softmax_gradient.h"
+#include "runtime/ops/sum_rows.h"
+#include "runtime/ops/transpose.h"
 #include "runtime/ops/unary.h"
 #include "runtime/selftest/reference.h"
 #include "shaders/lib/step_state.h"
@@ -284,6 +290,12 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_magnitude) return magnitude_cases();
   if (&op == &op_pixel_values) return pixel_values_cases();
   if (&op == &op_dropout) return dropout_cases();
+  if (&op == &op_activation_gradient) return activation_gradient_cases();
+  if (&op == &op_sum_rows) return sum_rows_cases();
+  if (&op == &op_transpose) return transpose_cases();
+  if (&op == &op_softmax_gradient) return softmax_gradient_cases();
+  if (&op == &op_layer_norm_gradient) return layer_norm_gradient_cases();
+  if (&op == &op_gated_product_gradient) return gated_product_gradient_cases();
   if (&op == &op_slice || &op == &op_concat || &op == &op_gather || &op == &op_repeat) return move_cases(op);
   return {};
 }

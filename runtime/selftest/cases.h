@@ -21,4 +21,12 @@ std::vector<OpCase> attention_rows_cases();
 std::vector<OpCase> attention_rollout_cases();
 std::vector<OpCase> plain_attention_cases();
 
+// cases_gradients.cpp
+std::vector<OpCase> activation_gradient_cases();
+std::vector<OpCase> sum_rows_cases();
+std::vector<OpCase> transpose_cases();
+std::vector<OpCase> softmax_gradient_cases();
+std::vector<OpCase> layer_norm_gradient_cases();
+std::vector<OpCase> gated_product_gradient_cases();
+
 }  // namespace vitrine::selftest
