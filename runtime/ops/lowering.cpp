@@ -65,11 +65,18 @@ std::optional<std::string> refuse_row_lanes(const LowerContext& context, std::st
                                             std::string_view variant, const Shape& shape) {
   if (auto reason = refuse(context, shader, variant)) return reason;
   if (shape[-1] % 4 != 0) return "rows of " + std::to_string(shape[-1]) + " elements can't be moved by fours";
-  if (ceil_div(shape.rows(), lanes_workgroup_size(context.device())) >
-      context.device().max_workgroup_count[0]) {
-    return std::to_string(shape.rows()) + " rows need more workgroups than the device takes";
-  }
+  return refuse_row_groups(context, shape.rows());
+}
+
+std::optional<std::string> refuse_row_groups(const LowerContext& context, uint64_t rows) {
+  if (ceil_div(rows, lanes_workgroup_size(context.device())) > context.device().max_workgroup_count[0])
+    return std::to_string(rows) + " rows need more workgroups than the device takes";
   return std::nullopt;
+}
+
+std::optional<std::string> refuse_half_word(const Value& value) {
+  if (value.role != Role::state || value.place.first % 2 == 0) return std::nullopt;
+  return "'" + value.name + "' starts between two 64-bit words";
 }
 
 uint32_t lanes_workgroup_size(const Capabilities& device) {

@@ -42,6 +42,9 @@ std::optional<std::string> refuse(const LowerContext& context, std::string_view 
 // (shaders/lib/quads.glsl): when they can't, how many lanes a workgroup has, and that GPUs prefer others.
 std::optional<std::string> refuse_row_lanes(const LowerContext& context, std::string_view shader,
                                             std::string_view variant, const Shape& shape);
+std::optional<std::string> refuse_row_groups(const LowerContext& context, uint64_t rows);
+// The reason why a 32-bit tensor can't be moved as 64-bit words: a state may start between two of them.
+std::optional<std::string> refuse_half_word(const Value& value);
 uint32_t lanes_workgroup_size(const Capabilities& device);
 double prefer_on_cpu(const LowerContext& context);
 

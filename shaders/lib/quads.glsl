@@ -10,6 +10,8 @@
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer InWords { uint64_t at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer OutWords { uint64_t at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Uints { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer OutFloats { float at[]; };
 
 vec4 load_quad_f32(InWords words, uint quad) {
   return vec4(uintBitsToFloat(unpack32(words.at[2 * quad])), uintBitsToFloat(unpack32(words.at[2 * quad + 1])));
