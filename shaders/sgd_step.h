@@ -1,0 +1,17 @@
+// Parameters of sgd_step.comp and sgd_step_quads.comp.
+#ifndef VITRINE_SGD_STEP_H
+#define VITRINE_SGD_STEP_H
+
+#include "lib/shared.h"
+
+VITRINE_SHARED_BEGIN
+struct SgdStepParams {
+  uint count;
+  uint decayed;  // the elements before this one decay
+  float weight_decay;
+  float momentum;
+};
+VITRINE_SHARED_SIZE(SgdStepParams, 16);
+VITRINE_SHARED_END
+
+#endif
