@@ -8,8 +8,18 @@
 
 namespace vitrine {
 
+namespace {
+
+ViTConfig without_dropout(ViTConfig config) {
+  config.dropout = 0;
+  return config;
+}
+
+}  // namespace
+
+// As in timm, nothing is dropped in here.
 AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
-    : ModuleBase(config, std::move(name)), mlp_(config, path("mlp")) {
+    : ModuleBase(without_dropout(config), std::move(name)), mlp_(config_, path("mlp")) {
   const uint64_t dim = config.dim;
   declare(Module::pool_latent, Leaf::whole, "latent", {1, dim});
   declare_linear(Module::pool_q, "q", dim, dim);
@@ -46,7 +56,7 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
                           .key_width = width,
                           .value_width = width,
                           .v_offset = dim,
-                          .store_lse = keep_lse}};
+                          .store_lse = keep_lse || builder.training()}};
   const AttentionResult fused = attention(graph, path("attend"), q, kv, kv, attended.options);
   attended.lse = fused.lse;
   attended.heads = fused.out;

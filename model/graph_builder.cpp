@@ -2,10 +2,18 @@
 
 #include <algorithm>
 
+#include "runtime/ops/dropout.h"
+#include "shaders/lib/step_state.h"
+
 namespace vitrine {
 
 GraphBuilder::GraphBuilder(DType dtype, LayerTypes layers)
     : graph_(std::make_shared<Graph>()), dtype_(dtype), layers_(std::move(layers)) {}
+
+GraphBuilder::GraphBuilder(LearnedParameters learned)
+    : graph_(std::make_shared<Graph>()), dtype_(DType::f32), learned_(std::move(learned)) {
+  if (learned_.training) step_ = graph_->input("step", {VITRINE_STEP_WORDS}, DType::u32);
+}
 
 DType GraphBuilder::dtype(std::string_view layer) const {
   if (std::ranges::find(asked_, layer) == asked_.end()) asked_.emplace_back(layer);
@@ -15,10 +23,25 @@ DType GraphBuilder::dtype(std::string_view layer) const {
 
 ValueId GraphBuilder::constant(const Parameter& parameter, DType matrices) {
   if (const auto made = constants_.find(parameter.name); made != constants_.end()) return made->second;
+  const auto learned = learned_.places.find(parameter.name);
   const ValueId id =
-      graph_->constant(parameter.name, parameter.shape, parameter.is_matrix() ? matrices : DType::f32);
+      learned != learned_.places.end()
+          ? graph_->state(parameter.name, parameter.shape, learned->second)
+          : graph_->constant(parameter.name, parameter.shape, parameter.is_matrix() ? matrices : DType::f32);
   constants_.emplace(parameter.name, id);
   return id;
+}
+
+ValueId GraphBuilder::dropout(std::string name, ValueId x, double rate) {
+  if (!training() || rate == 0) return x;
+  return vitrine::dropout(*graph_, std::move(name), x, step_, {.rate = rate, .stream = next_stream()});
+}
+
+ValueId GraphBuilder::drop_samples(std::string name, ValueId x, double rate) {
+  if (!training() || rate == 0) return x;
+  const Shape& shape = graph_->value(x).shape;
+  return vitrine::dropout(*graph_, std::move(name), x, step_,
+                          {.rate = rate, .stream = next_stream(), .group = shape.elements() / shape[0]});
 }
 
 }  // namespace vitrine

@@ -18,6 +18,13 @@ std::string joined(std::string_view name, std::string_view leaf) {
   return name.empty() ? std::string(leaf) : std::string(name) + "." + std::string(leaf);
 }
 
+// Adds the residual to what a branch gives, of which some samples are dropped.
+ValueId end_branch(GraphBuilder& builder, const std::string& node, ValueId x, const Epilogue& epilogue) {
+  if (!epilogue.residual) return x;
+  x = builder.drop_samples(node + ".drop", x, epilogue.drop_rate);
+  return add(builder.graph(), node + ".add", epilogue.residual, x);
+}
+
 }  // namespace
 
 std::string ModuleBase::path(std::string_view leaf) const { return joined(name_, leaf); }
@@ -64,6 +71,22 @@ ValueId ModuleBase::norm(GraphBuilder& builder, std::string_view at, ValueId x, 
   return layer_norm(builder.graph(), path(at), x, gamma, beta, {.eps = config_.eps, .out = out});
 }
 
+ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
+                                const Epilogue& epilogue) const {
+  Graph& graph = builder.graph();
+  const DType dtype = builder.dtype(name_);
+  const ValueId weight = constant(builder, joined(at, "weight"), dtype);
+  const ValueId bias = constant(builder, joined(at, "bias"), dtype);
+  if (!builder.training() || (config_.dropout == 0 && epilogue.drop_rate == 0)) {
+    return matmul(graph, std::move(node), x, weight,
+                  {.bias = bias, .scale = epilogue.scale, .residual = epilogue.residual, .out = DType::f32});
+  }
+  x = matmul(graph, node, x, weight, {.bias = bias, .out = DType::f32});
+  x = builder.dropout(node + ".dropout", x, config_.dropout);
+  if (epilogue.scale) x = multiply(graph, node + ".scale", x, epilogue.scale);
+  return end_branch(builder, node, x, epilogue);
+}
+
 PatchEmbed::PatchEmbed(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
   declare(Module::patch, Leaf::weight, "proj",
           {config.dim, config.channels, config.patch_height, config.patch_width});
@@ -106,7 +129,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
                                   .scale = config_.attention_scale(),
-                                  .store_lse = keeps.lse}};
+                                  .store_lse = keeps.lse || builder.training()}};
   if (config_.per_head_maps) {
     const auto map = [&](const std::string& at) {
       const ValueId weight = constant(builder, at + ".weight", dtype);
@@ -137,20 +160,14 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   if (config_.projection) {
     out.out = project(builder, path("proj"), out.heads, epilogue);
   } else {
-    out.out = epilogue.residual ? add(graph, path("add"), epilogue.residual, out.heads) : out.heads;
+    out.out = end_branch(builder, node, out.heads, epilogue);
   }
   return out;
 }
 
 ValueId Attention::project(GraphBuilder& builder, std::string node, ValueId heads,
                            const Epilogue& epilogue) const {
-  const DType dtype = builder.dtype(name_);
-  const ValueId weight = constant(builder, "proj.weight", dtype);
-  return matmul(builder.graph(), std::move(node), heads, weight,
-                {.bias = constant(builder, "proj.bias", dtype),
-                 .scale = epilogue.scale,
-                 .residual = epilogue.residual,
-                 .out = DType::f32});
+  return last_linear(builder, "proj", std::move(node), heads, epilogue);
 }
 
 Mlp::Mlp(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
@@ -170,12 +187,8 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
                       {.bias = constant(builder, "fc1.bias", dtype),
                        .activation = gated ? Activation::none : config_.activation});
   if (gated) out.hidden = gated_product(graph, path("gate"), out.hidden, config_.activation);
-  const ValueId fc2 = constant(builder, "fc2.weight", dtype);
-  out.out = matmul(graph, path("fc2"), out.hidden, fc2,
-                   {.bias = constant(builder, "fc2.bias", dtype),
-                    .scale = epilogue.scale,
-                    .residual = epilogue.residual,
-                    .out = DType::f32});
+  out.hidden = builder.dropout(path("hidden.dropout"), out.hidden, config_.dropout);
+  out.out = last_linear(builder, "fc2", path("fc2"), out.hidden, epilogue);
   return out;
 }
 
@@ -188,6 +201,9 @@ Block::Block(const ViTConfig& config, std::string name, uint64_t index)
   declare_all_of(mlp_);
   if (config.layer_scale) declare(Module::scale2, Leaf::whole, "ls2.gamma", {config.dim});
   for (Parameter& parameter : parameters_) parameter.block = index;
+  if (config.depth > 1) {
+    drop_rate_ = config.stochastic_depth * static_cast<double>(index) / static_cast<double>(config.depth - 1);
+  }
 }
 
 BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps) const {
@@ -196,10 +212,12 @@ BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps
   };
   BlockValues out{.in = x};
   out.normed1 = norm(builder, "norm1", x, builder.dtype(attention_.name()));
-  out.attention =
-      attention_.values(builder, out.normed1, keeps, {.scale = scale("ls1.gamma"), .residual = x});
+  out.attention = attention_.values(builder, out.normed1, keeps,
+                                    {.scale = scale("ls1.gamma"), .residual = x, .drop_rate = drop_rate_});
   out.normed2 = norm(builder, "norm2", out.attention.out, builder.dtype(mlp_.name()));
-  out.mlp = mlp_.values(builder, out.normed2, {.scale = scale("ls2.gamma"), .residual = out.attention.out});
+  out.mlp =
+      mlp_.values(builder, out.normed2,
+                  {.scale = scale("ls2.gamma"), .residual = out.attention.out, .drop_rate = drop_rate_});
   return out;
 }
 

@@ -7,8 +7,8 @@
 //   builder.graph().output(attention(builder, tokens), "out");
 //
 // A module's name goes in front of its parameters' names, with a dot between them: "qkv.weight" of an
-// Attention without a name is "blocks.0.attn.qkv.weight" in a model. Dropouts are fields of the config
-// that inference doesn't look at.
+// Attention without a name is "blocks.0.attn.qkv.weight" in a model. Dropouts concern
+// graphs alone whose builder is training().
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,13 @@
 #include "runtime/ops/attention.h"
 
 namespace vitrine {
+
+// What follows a module's last linear layer.
+struct Epilogue {
+  ValueId scale{};       // [dim] f32, or none
+  ValueId residual{};    // [B, N, dim] f32, or none
+  double drop_rate = 0;  // while training, the share of samples of which only the residual is left
+};
 
 // What all modules share.
 class ModuleBase {
@@ -50,6 +57,9 @@ class ModuleBase {
   ValueId constant(GraphBuilder& builder, std::string_view leaf, DType matrices) const;
   ValueId constant_if(bool present, GraphBuilder& builder, std::string_view leaf, DType matrices) const;
   ValueId norm(GraphBuilder& builder, std::string_view at, ValueId x, DType out) const;
+  // The linear layer `at` and what follows it, as one node where nothing is dropped. f32.
+  ValueId last_linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
+                      const Epilogue& epilogue) const;
 
   ViTConfig config_;
   std::string name_;
@@ -62,12 +72,6 @@ class PatchEmbed : public ModuleBase {
   explicit PatchEmbed(const ViTConfig& config, std::string name = {});
   // [B, channels, image_height, image_width] f32 to [B, patches, dim] f32.
   ValueId operator()(GraphBuilder& builder, ValueId image) const;
-};
-
-// What is fused into a module's last linear layer; both may be none.
-struct Epilogue {
-  ValueId scale{};     // [dim] f32
-  ValueId residual{};  // [B, N, dim] f32
 };
 
 // What an attention stores besides its result.
@@ -125,7 +129,7 @@ struct BlockValues {
 // A pre-norm encoder block: x + ls1(attn(norm1(x))), then x + ls2(mlp(norm2(x))).
 class Block : public ModuleBase {
  public:
-  // `index` is the block's place in its model, of which only the parameters' `block` is made.
+  // `index` is the block's place in its model: the parameters' `block`, and how often training drops it.
   explicit Block(const ViTConfig& config, std::string name = {}, uint64_t index = 0);
   const Attention& attention() const { return attention_; }
   const Mlp& mlp() const { return mlp_; }
@@ -137,6 +141,7 @@ class Block : public ModuleBase {
  private:
   Attention attention_;
   Mlp mlp_;
+  double drop_rate_ = 0;
 };
 
 }  // namespace vitrine

@@ -101,6 +101,7 @@ ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
                          .positions = constant_of(positions, "pos_embed"),
                          .out = DType::f32});
   }
+  x = builder.dropout(path("tokens.dropout"), x, config_.dropout);
   return config_.pre_norm ? norm(builder, "norm_pre", x, DType::f32) : x;
 }
 
