@@ -3,16 +3,19 @@
 #include <volk.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <vector>
 
+#include "model/weights.h"
 #include "runtime/graph/executable.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"
+#include "train/trainer.h"
 
 namespace {
 
@@ -110,6 +113,54 @@ TEST_CASE("a run after the first one only submits and waits") {
   CHECK(allocations == 0);
   require_no_validation_messages();
 }
+
+void train_six_steps(uint64_t accumulation) {
+  TestDevice& device = test_device();
+  TrainConfig config{.clip_norm = 1, .batch_size = 4, .accumulation = accumulation};
+  config.model = {.image_height = 8,
+                  .image_width = 8,
+                  .patch_height = 4,
+                  .patch_width = 4,
+                  .dim = 24,
+                  .depth = 2,
+                  .heads = 2,
+                  .classes = 5,
+                  .dropout = 0.1,
+                  .attention_dropout = 0.1,
+                  .stochastic_depth = 0.1};
+  Trainer trainer(*device.pipelines, config, 100);
+  trainer.initialize(*random_weights(config.model, 1));
+  std::vector<BatchResult> results;
+  results.reserve(16);
+  const auto step = [&](uint64_t number) {
+    const Trainer::Slot slot = trainer.slot();
+    for (float& value : slot.images) value = 0.25f * static_cast<float>(number % 3);
+    for (uint32_t& label : slot.labels) label = static_cast<uint32_t>(number % 5);
+    trainer.submit(4, 4 * accumulation, (number + 1) % accumulation == 0);
+    trainer.take_results(results);
+  };
+  for (uint64_t i = 0; i < 2 * accumulation; ++i) step(i);
+  trainer.finish();
+  trainer.take_results(results);
+  submissions = 0;
+  {
+    const OnlySubmitAndWait guard(device.device->vk());
+    allocations = 0;
+    counting = true;
+    for (uint64_t i = 0; i < 6 * accumulation; ++i) step(i);
+    trainer.finish();
+    counting = false;
+  }
+  trainer.take_results(results);
+  REQUIRE(!results.empty());
+  CHECK(std::isfinite(results.back().loss));
+  CHECK(submissions >= 6 * accumulation);
+  CHECK(allocations == 0);
+  require_no_validation_messages();
+}
+
+TEST_CASE("a training step after the first ones only submits and waits") { train_six_steps(1); }
+TEST_CASE("so does one that accumulates gradients") { train_six_steps(3); }
 
 }  // namespace
 }  // namespace vitrine::test

@@ -1,0 +1,233 @@
+// Whole steps of training against PyTorch in float64: losses, every parameter's gradient, and what comes out.
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "model/safetensors.h"
+#include "model/weights.h"
+#include "runtime/util/json.h"
+#include "runtime/util/npy.h"
+#include "runtime/util/philox.h"
+#include "tests/support/op_test.h"
+#include "tests/support/test_device.h"
+#include "train/data/augmentation.h"
+#include "train/trainer.h"
+
+using namespace vitrine;
+
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "train";
+constexpr int projections = 16;
+
+// One epoch, gone through in the same order every time.
+struct Samples {
+  uint64_t count = 0, elements = 0;
+  std::vector<float> images;
+  std::vector<uint32_t> labels;
+};
+
+Samples read_samples(const std::filesystem::path& fixture, const TrainConfig& config) {
+  const NpyFile images(fixture / "images.npy");
+  const std::vector<uint8_t> bytes = images.values<uint8_t>();
+  const auto values =
+      normalized_values(static_cast<uint32_t>(config.model.channels), config.mean, config.std);
+  Samples samples{.count = images.header().shape[0], .elements = bytes.size() / images.header().shape[0]};
+  const uint64_t plane = samples.elements / config.model.channels;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    samples.images.push_back(values[i / plane % config.model.channels * 256 + bytes[i]]);
+  }
+  for (const uint8_t label : NpyFile(fixture / "labels.npy").values<uint8_t>())
+    samples.labels.push_back(label);
+  return samples;
+}
+
+using Tensors = std::map<std::string, std::vector<double>>;
+
+Tensors tensors_of(Trainer& trainer, std::string_view buffer) {
+  std::vector<float> values(trainer.layout().elements);
+  trainer.read(buffer, values);
+  Tensors tensors;
+  for (const auto& [parameter, first] : trainer.layout().places) {
+    const auto begin = values.begin() + static_cast<ptrdiff_t>(first);
+    tensors[parameter.name] = {begin, begin + static_cast<ptrdiff_t>(parameter.shape.elements())};
+  }
+  return tensors;
+}
+
+Tensors read_tensors(const std::filesystem::path& file) {
+  const SafetensorsFile stored(file);
+  Tensors tensors;
+  for (const TensorInfo& info : stored.tensors()) {
+    const auto values = stored.floats(info);
+    tensors[info.name] = {values.begin(), values.end()};
+  }
+  return tensors;
+}
+
+double norm(std::span<const double> values) {
+  return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
+}
+
+Tensors difference(const Tensors& a, const Tensors& b) {
+  Tensors result = a;
+  for (auto& [name, values] : result) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] -= b.at(name)[i];
+  }
+  return result;
+}
+
+// Rows that no result depends on: nothing but rounding.
+void clear_inert(Tensors& tensors, const nlohmann::json& inert, const Trainer& trainer) {
+  for (const auto& [name, rows] : inert.items()) {
+    const uint64_t width = tensors.at(name).size() / trainer.layout().find(name).parameter.shape[0];
+    const uint64_t first = rows[0].get<uint64_t>() * width, last = rows[1].get<uint64_t>() * width;
+    std::fill(tensors.at(name).begin() + static_cast<ptrdiff_t>(first),
+              tensors.at(name).begin() + static_cast<ptrdiff_t>(last), 0.0);
+  }
+}
+
+// Each tensor's relative error; `scale` is what it is measured by.
+void check_tensors(const Tensors& found, const Tensors& expected, const Tensors& scale, double limit,
+                   const char* what) {
+  REQUIRE(found.size() == expected.size());
+  double worst = 0;
+  std::string worst_name;
+  for (const auto& [name, values] : found) {
+    REQUIRE(values.size() == expected.at(name).size());
+    const double size = norm(scale.at(name));
+    std::vector<double> off = values;
+    for (size_t i = 0; i < off.size(); ++i) off[i] -= expected.at(name)[i];
+    const double error = norm(off) / size;
+    if (!(error <= worst)) {
+      worst = error;
+      worst_name = name;
+    }
+  }
+  INFO(what << ": worst " << worst_name << " " << worst);
+  CHECK(worst <= limit);
+}
+
+// What stands for tensors that are too many to be kept: their norms, and sums with random signs.
+void check_projections(const Tensors& found, const nlohmann::json& expected, const std::string& what,
+                       double limit) {
+  double worst = 0;
+  std::string worst_name;
+  for (const auto& [name, values] : found) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+    const RandomStream stream(expected.at("seed").get<uint64_t>(), hash);
+    std::array<double, projections> sums{};
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint32_t word = stream.block(i / 4)[i % 4];
+      for (int k = 0; k < projections; ++k)
+        sums[static_cast<size_t>(k)] += (word >> k & 1) ? -values[i] : values[i];
+    }
+    const nlohmann::json& wanted = expected.at(what).at(name);
+    double square = 0;
+    for (size_t k = 0; k < projections; ++k) {
+      const double off = sums[k] - wanted.at("projections")[k].get<double>();
+      square += off * off;
+    }
+    const double size = wanted.at("norm").get<double>();
+    const double error = std::sqrt(square / projections) / size;
+    if (!(error <= worst)) {
+      worst = error;
+      worst_name = name;
+    }
+  }
+  INFO(what << ": worst " << worst_name << " " << worst);
+  CHECK(worst <= limit);
+}
+
+void check(const std::string& name, const TrainerOptions& options = {}) {
+  test::TestDevice& device = test::test_device();
+  const std::filesystem::path fixture = folder / name;
+  INFO("fixture " << name);
+  const TrainConfig config = read_train_config(fixture / "train.json");
+  const nlohmann::json expected = read_json(fixture / "expected.json");
+  const nlohmann::json limits = expected.at("limits"), inert = expected.at("inert");
+  const Samples samples = read_samples(fixture, config);
+  const uint64_t steps = expected.at("steps"), group = config.batch_size * config.accumulation;
+  REQUIRE(samples.count % group == 0);
+
+  const uint64_t steps_an_epoch = samples.count / group;
+  Trainer trainer(*device.pipelines, config, config.epochs * steps_an_epoch, options);
+  if (std::filesystem::exists(fixture / "model.safetensors")) {
+    trainer.initialize(*open_model({.model = fixture}).constants);
+  } else {
+    trainer.initialize(*random_weights(config.model, config.seed));
+  }
+  const Tensors initial = tensors_of(trainer, parameters_buffer);
+  std::vector<double> losses;
+  Tensors first, last;
+  for (uint64_t step = 0; step < steps; ++step) {
+    double loss = 0;
+    for (uint64_t batch = 0; batch < config.accumulation; ++batch) {
+      const Trainer::Slot slot = trainer.slot();
+      const uint64_t at = (step % steps_an_epoch * config.accumulation + batch) * config.batch_size;
+      const auto from = samples.images.begin() + static_cast<ptrdiff_t>(at * samples.elements);
+      std::copy_n(from, config.batch_size * samples.elements, slot.images.begin());
+      std::copy_n(samples.labels.begin() + static_cast<ptrdiff_t>(at), config.batch_size,
+                  slot.labels.begin());
+      trainer.submit(config.batch_size, group, batch + 1 == config.accumulation);
+    }
+    trainer.finish();
+    std::vector<BatchResult> results;
+    trainer.take_results(results);
+    REQUIRE(results.size() == config.accumulation);
+    for (const BatchResult& result : results) {
+      loss += result.loss / static_cast<double>(config.accumulation);
+    }
+    losses.push_back(loss);
+    if (step == 0) first = tensors_of(trainer, trainer.gradients());
+    if (step + 1 == steps) last = tensors_of(trainer, trainer.gradients());
+  }
+  double worst = 0;
+  for (uint64_t step = 0; step < steps; ++step) {
+    const double wanted = expected.at("losses")[step];
+    worst = std::max(worst, std::abs(losses[step] - wanted) / wanted);
+  }
+  INFO("losses: worst " << worst);
+  CHECK(worst <= limits.at("loss").get<double>());
+
+  clear_inert(first, inert, trainer);
+  clear_inert(last, inert, trainer);
+  Tensors change = difference(tensors_of(trainer, parameters_buffer), initial);
+  clear_inert(change, inert, trainer);
+  if (expected.contains("projections")) {
+    const nlohmann::json& wanted = expected["projections"];
+    check_projections(first, wanted, "first_gradient", limits.at("first_gradient"));
+    check_projections(last, wanted, "last_gradient", limits.at("last_gradient"));
+    check_projections(change, wanted, "change", limits.at("final"));
+  } else {
+    const Tensors first_wanted = read_tensors(fixture / "first_gradient.safetensors");
+    check_tensors(first, first_wanted, first_wanted, limits.at("first_gradient"), "first gradient");
+    const Tensors last_wanted = read_tensors(fixture / "last_gradient.safetensors");
+    check_tensors(last, last_wanted, last_wanted, limits.at("last_gradient"), "last gradient");
+    Tensors change_wanted = difference(read_tensors(fixture / "final.safetensors"), initial);
+    clear_inert(change_wanted, inert, trainer);
+    check_tensors(change, change_wanted, change_wanted, limits.at("final"), "change");
+  }
+  test::require_no_validation_messages();
+}
+
+}  // namespace
+
+TEST_CASE("MyViT trains as in PyTorch") { check("myvit"); }
+TEST_CASE("four blocks of width 192 train as in PyTorch") { check("vit192"); }
+TEST_CASE("a model with SwiGLU, layer scale, registers and mean pooling trains as in PyTorch") {
+  check("swiglu");
+}
+TEST_CASE("models of every other kind train as in PyTorch") {
+  for (const char* name : {"distilled", "map", "representation", "token_and_mean"}) check(name);
+}
+TEST_CASE("computing blocks again changes no bit") {
+  check("swiglu", {.recompute = true});
+  check("vit192", {.recompute = true});
+}

@@ -1,0 +1,106 @@
+#include "train/train_config.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "runtime/util/error.h"
+#include "train/parameter_layout.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::WithinRel;
+
+TrainConfig config_of(const char* text) { return train_config_of(nlohmann::json::parse(text), "test.json"); }
+
+TEST_CASE("a training's configuration keeps what it doesn't say") {
+  const TrainConfig c =
+      config_of(R"({"model": {"dim": 64, "heads": 4, "classes": 10}, "lr": 0.25, "optimizer": "sgd"})");
+  CHECK(c.model.dim == 64);
+  CHECK(c.lr == 0.25);
+  CHECK(c.optimizer == Optimizer::sgd);
+  CHECK(c.momentum == TrainConfig().momentum);
+  CHECK(c.batch_size == TrainConfig().batch_size);
+  CHECK(c.schedule == Schedule::constant);
+}
+
+TEST_CASE("what a configuration is written as reads back as the same") {
+  TrainConfig c =
+      config_of(R"({"model": {"dim": 48, "heads": 4, "classes": 10, "channels": 1, "init": "torch"},
+    "data": {"mean": [0.1], "std": [0.3], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
+    "momentum": 0.5, "beta1": 0.8, "beta2": 0.9, "eps": 1e-6, "weight_decay": 0.3, "clip_norm": 2,
+    "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
+    "min_lr": 1e-5, "seed": 77})");
+  CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+}
+
+TEST_CASE("configurations that make no sense are refused") {
+  for (const char* text :
+       {R"({"model": {"classes": 1}})", R"({"model": {"classes": 10}, "lr": -1})",
+        R"({"model": {"classes": 10}, "beta1": 1})", R"({"model": {"classes": 10}, "epochs": 0})",
+        R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
+        R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
+        R"({"model": {"classes": 10, "width": 3}})", R"({"model": 3})", R"([])",
+        R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})"}) {
+    INFO(text);
+    CHECK_THROWS_AS(config_of(text), Error);
+  }
+}
+
+TEST_CASE("the learning rate warms up and falls as a cosine") {
+  TrainConfig c;
+  c.lr = 2;
+  c.min_lr = 0.5;
+  c.warmup_steps = 4;
+  CHECK(learning_rate(c, 0, 100) == 0.5);
+  CHECK(learning_rate(c, 3, 100) == 2);
+  CHECK(learning_rate(c, 50, 100) == 2);
+  c.schedule = Schedule::cosine;
+  CHECK(learning_rate(c, 4, 100) == 2);
+  CHECK_THAT(learning_rate(c, 52, 100), WithinRel(1.25, 1e-12));
+  CHECK(learning_rate(c, 99, 100) > 0.5);
+  CHECK(learning_rate(c, 99, 100) < 0.51);
+}
+
+TEST_CASE("parameters lie one after the other, those that decay in front") {
+  ViTConfig config{.image_height = 8,
+                   .image_width = 8,
+                   .patch_height = 4,
+                   .patch_width = 4,
+                   .dim = 24,
+                   .depth = 2,
+                   .heads = 2,
+                   .layer_scale = true,
+                   .classes = 5};
+  const ParameterLayout layout = layout_of(config);
+  uint64_t end = 0, elements = 0;
+  for (const auto& [parameter, first] : layout.places) {
+    CHECK(first % 64 == 0);
+    CHECK(first >= end);
+    end = first + parameter.shape.elements();
+    elements += parameter.shape.elements();
+    const bool matrix =
+        parameter.name.ends_with(".weight") && parameter.name.find("norm") == std::string::npos;
+    CHECK((first < layout.decay_elements) == matrix);
+  }
+  CHECK(end <= layout.elements);
+  CHECK(elements == parameter_count(config));
+  CHECK(layout.find("blocks.1.ls2.gamma").parameter.shape == Shape{24});
+  CHECK_THROWS_AS(layout.find("blocks.2.ls2.gamma"), Error);
+}
+
+TEST_CASE("the presets are configurations that can be trained") {
+  const std::filesystem::path folder = std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "configs";
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    INFO(entry.path().string());
+    CHECK_NOTHROW(read_train_config(entry.path()));
+    ++count;
+  }
+  CHECK(count >= 3);
+}
+
+}  // namespace
+}  // namespace vitrine

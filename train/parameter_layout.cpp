@@ -1,0 +1,39 @@
+#include "train/parameter_layout.h"
+
+#include <algorithm>
+
+#include "runtime/graph/op.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+// In elements: descriptors need 256 bytes on some devices.
+constexpr uint64_t alignment = 64;
+
+}  // namespace
+
+ParameterLayout layout_of(const ViTConfig& config) {
+  ParameterLayout layout;
+  for (const bool decaying : {true, false}) {
+    for (Parameter& parameter : parameters_of(config)) {
+      if (!parameter.learned() || parameter.is_matrix() != decaying) continue;
+      const uint64_t elements = parameter.shape.elements();
+      layout.places.push_back({std::move(parameter), layout.elements});
+      layout.elements += round_up(elements, alignment);
+    }
+    if (decaying) layout.decay_elements = layout.elements;
+  }
+  return layout;
+}
+
+const ParameterPlace& ParameterLayout::find(std::string_view name) const {
+  const auto found = std::ranges::find(
+      places, name, [](const ParameterPlace& place) -> std::string_view { return place.parameter.name; });
+  if (found == places.end()) {
+    throw Error(ErrorCode::failed, "the model learns no parameter '" + std::string(name) + "'");
+  }
+  return *found;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,195 @@
+#include "train/train_config.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <utility>
+
+#include "model/json_object.h"
+#include "runtime/util/json.h"
+
+namespace vitrine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::pair<Optimizer, std::string_view>, 3> optimizer_names{
+    {{Optimizer::sgd, "sgd"}, {Optimizer::adam, "adam"}, {Optimizer::adamw, "adamw"}}};
+constexpr std::array<std::pair<Schedule, std::string_view>, 2> schedule_names{
+    {{Schedule::constant, "constant"}, {Schedule::cosine, "cosine"}}};
+
+template <typename Names, typename Enum>
+std::string_view name_among(const Names& names, Enum value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+template <typename Names, typename Enum>
+void read_name(const JsonObject& object, const char* key, const Names& names, Enum& value) {
+  const auto text = object.text(key);
+  if (!text) return;
+  std::string expected;
+  for (const auto& [known, name] : names) {
+    if (name == *text) {
+      value = known;
+      return;
+    }
+    expected += (expected.empty() ? "" : ", ") + std::string(name);
+  }
+  object.fail(key, Json(*text), "one of " + expected);
+}
+
+void read_channels(const JsonObject& object, const char* key, std::vector<double>& values) {
+  const Json* json = object.find(key);
+  if (!json) return;
+  values.clear();
+  if (json->is_array()) {
+    for (const Json& value : *json) {
+      if (value.is_number()) values.push_back(value.get<double>());
+    }
+  }
+  if (!json->is_array() || values.size() != json->size())
+    object.fail(key, *json, "a list of numbers, one a channel");
+}
+
+// A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
+void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    std::string expected;
+    for (const std::string_view name : known) expected += (expected.empty() ? "" : ", ") + std::string(name);
+    throw Error(ErrorCode::bad_file,
+                object.file() + ": \"" + key + "\" is not known, expected some of " + expected);
+  }
+}
+
+void read_model(const Json& fields, ViTConfig& model, const std::string& origin) {
+  const JsonObject object(fields, origin + " (model)");
+  for (const auto& [key, value] : fields.items()) {
+    if (!value.is_primitive()) object.fail(key.c_str(), value, "a number, a word, true or false");
+    set_field(model, key, value.is_string() ? value.get<std::string>() : value.dump(), origin,
+              ErrorCode::bad_file);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Optimizer optimizer) { return name_among(optimizer_names, optimizer); }
+std::string_view name_of(Schedule schedule) { return name_among(schedule_names, schedule); }
+
+TrainConfig train_config_of(const Json& json, const std::string& origin) {
+  const JsonObject object(json, origin);
+  check_keys(object, json,
+             {"model", "data", "optimizer", "lr", "momentum", "beta1", "beta2", "eps", "weight_decay",
+              "clip_norm", "label_smoothing", "epochs", "batch_size", "accumulation", "schedule",
+              "warmup_steps", "min_lr", "seed"});
+  TrainConfig c;
+  const Json* model = object.find("model");
+  if (!model)
+    throw Error(ErrorCode::bad_file, origin + ": there is no \"model\", expected an object of its fields");
+  read_model(*model, c.model, origin);
+  if (const Json* json_data = object.find("data")) {
+    const JsonObject data(*json_data, origin + " (data)");
+    check_keys(data, *json_data, {"mean", "std", "crop_padding", "flip"});
+    read_channels(data, "mean", c.mean);
+    read_channels(data, "std", c.std);
+    assign(c.crop_padding, data.whole("crop_padding"));
+    assign(c.flip, data.flag("flip"));
+  }
+  read_name(object, "optimizer", optimizer_names, c.optimizer);
+  assign(c.lr, object.number("lr"));
+  assign(c.momentum, object.number("momentum"));
+  assign(c.beta1, object.number("beta1"));
+  assign(c.beta2, object.number("beta2"));
+  assign(c.eps, object.number("eps"));
+  assign(c.weight_decay, object.number("weight_decay"));
+  assign(c.clip_norm, object.number("clip_norm"));
+  assign(c.label_smoothing, object.number("label_smoothing"));
+  assign(c.epochs, object.whole("epochs"));
+  assign(c.batch_size, object.whole("batch_size"));
+  assign(c.accumulation, object.whole("accumulation"));
+  read_name(object, "schedule", schedule_names, c.schedule);
+  assign(c.warmup_steps, object.whole("warmup_steps"));
+  assign(c.min_lr, object.number("min_lr"));
+  assign(c.seed, object.whole("seed"));
+  c.validate(origin);
+  return c;
+}
+
+TrainConfig read_train_config(const std::filesystem::path& file) {
+  return train_config_of(read_json(file), file.string());
+}
+
+nlohmann::ordered_json to_json(const TrainConfig& c) {
+  nlohmann::ordered_json json;
+  for (const auto& [key, value] : fields_of(c.model)) json["model"][key] = value;
+  json["data"] = {{"mean", c.mean}, {"std", c.std}, {"crop_padding", c.crop_padding}, {"flip", c.flip}};
+  json["optimizer"] = name_of(c.optimizer);
+  json["lr"] = c.lr;
+  json["momentum"] = c.momentum;
+  json["beta1"] = c.beta1;
+  json["beta2"] = c.beta2;
+  json["eps"] = c.eps;
+  json["weight_decay"] = c.weight_decay;
+  json["clip_norm"] = c.clip_norm;
+  json["label_smoothing"] = c.label_smoothing;
+  json["epochs"] = c.epochs;
+  json["batch_size"] = c.batch_size;
+  json["accumulation"] = c.accumulation;
+  json["schedule"] = name_of(c.schedule);
+  json["warmup_steps"] = c.warmup_steps;
+  json["min_lr"] = c.min_lr;
+  json["seed"] = c.seed;
+  return json;
+}
+
+void TrainConfig::validate(const std::string& origin) const {
+  model.validate(origin);
+  const auto require = [&](bool good, const char* field, const std::string& found, const char* expected) {
+    if (!good)
+      throw Error(ErrorCode::bad_file, origin + ": " + field + " is " + found + ", expected " + expected);
+  };
+  const auto number = [&](const char* field, double value, double least, double end, const char* expected) {
+    require(value >= least && value < end, field, std::to_string(value), expected);
+  };
+  const auto channels = [&](const char* field, const std::vector<double>& values) {
+    require(values.empty() || values.size() == model.channels, field,
+            std::to_string(values.size()) + " numbers", "one a channel");
+    for (const double value : values) require(std::isfinite(value), field, "not finite", "numbers");
+  };
+  channels("mean", mean);
+  channels("std", std);
+  for (const double value : std) require(value > 0, "std", std::to_string(value), "numbers above 0");
+  constexpr double much = 1e30;
+  number("lr", lr, 0, much, "0 or more");
+  number("momentum", momentum, 0, 1, "a number from 0 to 1");
+  number("beta1", beta1, 0, 1, "a number from 0 to 1");
+  number("beta2", beta2, 0, 1, "a number from 0 to 1");
+  number("eps", eps, 0, much, "0 or more");
+  number("weight_decay", weight_decay, 0, much, "0 or more");
+  number("clip_norm", clip_norm, 0, much, "0 or more");
+  number("label_smoothing", label_smoothing, 0, 1, "a number from 0 to 1");
+  number("min_lr", min_lr, 0, much, "0 or more");
+  const auto count = [&](const char* field, uint64_t value, uint64_t most) {
+    require(value >= 1 && value <= most, field, std::to_string(value), "at least 1, and a sensible number");
+  };
+  count("epochs", epochs, 1'000'000);
+  count("batch_size", batch_size, 65'536);
+  count("accumulation", accumulation, 65'536);
+  require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
+          std::to_string(crop_padding), "less than the image's sides");
+  require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
+}
+
+double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {
+  const auto at = static_cast<double>(step), warmup = static_cast<double>(config.warmup_steps);
+  if (step < config.warmup_steps) return config.lr * (at + 1) / warmup;
+  if (config.schedule == Schedule::constant || total <= config.warmup_steps) return config.lr;
+  const double done = (at - warmup) / (static_cast<double>(total) - warmup);
+  return config.min_lr + (config.lr - config.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+}  // namespace vitrine

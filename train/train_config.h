@@ -1,0 +1,59 @@
+// How a model is trained: what `vitrine train --config FILE` reads. docs/training.md describes the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "model/vit_config.h"
+
+namespace vitrine {
+
+enum class Optimizer : uint8_t { sgd, adam, adamw };
+enum class Schedule : uint8_t { constant, cosine };
+std::string_view name_of(Optimizer optimizer);
+std::string_view name_of(Schedule schedule);
+
+struct TrainConfig {
+  ViTConfig model;
+
+  // Each channel c of a pixel becomes (byte / 255 - mean[c]) / std[c].
+  std::vector<double> mean, std;  // one a channel; empty: 0 and 1
+  uint64_t crop_padding = 0;  // zeros around each training image, from which one of its size is cut at random
+  bool flip = false;          // half of the training images are mirrored
+
+  Optimizer optimizer = Optimizer::adamw;
+  double lr = 1e-3;
+  double momentum = 0.9;              // sgd
+  double beta1 = 0.9, beta2 = 0.999;  // adam, adamw
+  double eps = 1e-8;
+  // Of weights alone: not of biases, norms, tokens, positions and layer scales. adamw shrinks the weights by
+  // lr * weight_decay; the others add weight_decay times the weights to the gradients.
+  double weight_decay = 0;
+  double clip_norm = 0;  // largest norm of all gradients together; 0: any
+  double label_smoothing = 0;
+
+  uint64_t epochs = 1;
+  uint64_t batch_size = 128;
+  uint64_t accumulation = 1;  // batches whose gradients are averaged for one update
+  Schedule schedule = Schedule::constant;
+  uint64_t warmup_steps = 0;  // updates in which the learning rate rises to lr
+  double min_lr = 0;          // where cosine ends
+  uint64_t seed = 0;
+
+  // Throws an Error that names `origin` and the first field that makes no sense.
+  void validate(const std::string& origin) const;
+  bool operator==(const TrainConfig&) const = default;
+};
+
+// Throws Error(bad_file) that names the file and the field.
+TrainConfig read_train_config(const std::filesystem::path& file);
+TrainConfig train_config_of(const nlohmann::json& json, const std::string& origin);
+nlohmann::ordered_json to_json(const TrainConfig& config);
+
+// The learning rate of update `step` of `total`, both counted from 0.
+double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total);
+
+}  // namespace vitrine

@@ -1,0 +1,231 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "model/weights.h"
+#include "runtime/tune/choice_store.h"
+#include "runtime/util/error.h"
+#include "shaders/lib/step_state.h"
+#include "train/training_graph.h"
+
+namespace vitrine {
+namespace {
+
+template <typename T>
+std::span<T> input_as(Executable& executable, std::string_view name, uint32_t set) {
+  const std::span<std::byte> bytes = executable.input(executable.input_index(name), set);
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+std::vector<float> output_of(const Executable& executable, std::string_view name, uint32_t set) {
+  const std::span<const std::byte> bytes = executable.output(executable.output_index(name), set);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+}  // namespace
+
+Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_updates,
+                 const TrainerOptions& options)
+    : pipelines_(pipelines),
+      config_(std::move(config)),
+      total_updates_(total_updates),
+      plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
+      layout_(layout_of(config_.model)),
+      states_(pipelines.device()),
+      constants_(random_weights(config_.model, config_.seed)),
+      weights_(std::make_unique<WeightStore>(pipelines, *constants_)),
+      pending_(Executable::io_sets) {
+  results_.reserve(16);
+  const bool accumulates = config_.accumulation > 1;
+  const uint64_t bytes = layout_.elements * sizeof(float);
+  for (const std::string& buffer : buffers()) states_.make(buffer, bytes);
+  states_.make(std::string(gradients_buffer), bytes);
+  if (accumulates) states_.make(std::string(sums_buffer), bytes);
+
+  const Capabilities& device = pipelines.device().capabilities();
+  const auto made = [&](std::shared_ptr<const Graph> graph) {
+    return std::make_unique<Executable>(*weights_, make_plan(std::move(graph), device, plan_), &states_);
+  };
+  step_ = made(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
+  if (accumulates) {
+    first_sum_ = made(make_first_sum_graph(layout_));
+    add_sum_ = made(make_add_sum_graph(layout_));
+    update_ = made(make_update_graph(config_, layout_));
+  }
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::initialize(ConstantSource& weights) {
+  finish();
+  std::vector<float> values(layout_.elements);
+  for (const auto& [parameter, first] : layout_.places) {
+    std::byte* to = reinterpret_cast<std::byte*>(values.data() + first);
+    uint64_t room = parameter.shape.elements() * sizeof(float);
+    for (const ConstantPart& part : weights.find(parameter.name, parameter.shape, DType::f32)) {
+      if (part.dtype != DType::f32 || part.bytes.size() > room) {
+        throw Error(ErrorCode::bad_file, "'" + parameter.name + "' is stored as " +
+                                             std::string(name_of(part.dtype)) +
+                                             ", training begins with f32 weights");
+      }
+      std::memcpy(to, part.bytes.data(), part.bytes.size());
+      to += part.bytes.size();
+      room -= part.bytes.size();
+    }
+  }
+  write(parameters_buffer, values);
+  std::ranges::fill(values, 0.0f);
+  for (const std::string& buffer : buffers()) {
+    if (buffer != parameters_buffer) write(buffer, values);
+  }
+  counts_ = {};
+  group_begins_ = true;
+}
+
+Trainer::Slot Trainer::slot() {
+  collect(set_);
+  return {input_as<float>(*step_, "image", set_), input_as<uint32_t>(*step_, "labels", set_)};
+}
+
+void Trainer::write_step(Executable& executable, uint32_t set) {
+  const std::span<uint32_t> step = input_as<uint32_t>(executable, "step", set);
+  const auto update = static_cast<double>(counts_.updates + 1);
+  const auto correction = [&](double beta) {
+    return std::bit_cast<uint32_t>(static_cast<float>(1 / (1 - std::pow(beta, update))));
+  };
+  std::ranges::fill(step, 0u);
+  step[VITRINE_STEP_SEED_LOW] = static_cast<uint32_t>(config_.seed);
+  step[VITRINE_STEP_SEED_HIGH] = static_cast<uint32_t>(config_.seed >> 32);
+  step[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(counts_.passes);
+  step[VITRINE_STEP_RATE] =
+      std::bit_cast<uint32_t>(static_cast<float>(learning_rate(config_, counts_.updates, total_updates_)));
+  step[VITRINE_STEP_MOMENT1] = correction(config_.beta1);
+  step[VITRINE_STEP_MOMENT2] = correction(config_.beta2);
+}
+
+void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
+  if (samples == 0 || samples > config_.batch_size || group_samples < samples) {
+    throw Error(ErrorCode::usage, "a batch of " + std::to_string(samples) + " samples out of " +
+                                      std::to_string(group_samples) + " was submitted, 1 to " +
+                                      std::to_string(config_.batch_size) + " were expected");
+  }
+  const Slot filled = slot();
+  // What lies behind the samples that count has weight 0, and must be finite for that to be nothing.
+  const uint64_t image = filled.images.size() / config_.batch_size;
+  std::ranges::fill(filled.images.subspan(samples * image), 0.0f);
+  std::ranges::fill(filled.labels.subspan(samples), 0u);
+  const std::span<float> weights = input_as<float>(*step_, "weights", set_);
+  const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
+  std::ranges::fill(weights.first(samples), weight);
+  std::ranges::fill(weights.subspan(samples), 0.0f);
+  write_step(*step_, set_);
+  step_->submit(set_);
+  pending_[set_] = {.active = true, .samples = samples};
+  ++counts_.passes;
+  if (update_) (group_begins_ ? *first_sum_ : *add_sum_).submit(set_);
+  set_ = (set_ + 1) % Executable::io_sets;
+  group_begins_ = last;
+  if (!last) return;
+  if (update_) {
+    update_->wait(update_set_);
+    write_step(*update_, update_set_);
+    update_->submit(update_set_);
+    update_set_ = (update_set_ + 1) % Executable::io_sets;
+  }
+  ++counts_.updates;
+}
+
+void Trainer::collect(uint32_t set) {
+  Pending& pending = pending_[set];
+  if (!pending.active) return;
+  step_->wait(set);
+  pending.active = false;
+  // Nothing is allocated from step to step.
+  const std::span<const std::byte> losses = step_->output(step_->output_index("losses"), set);
+  double sum = 0;
+  for (uint64_t i = 0; i < pending.samples; ++i) {
+    float loss = 0;
+    std::memcpy(&loss, losses.data() + i * sizeof loss, sizeof loss);
+    sum += loss;
+  }
+  results_.push_back({sum / static_cast<double>(pending.samples), pending.samples});
+}
+
+void Trainer::take_results(std::vector<BatchResult>& into) {
+  into.assign(results_.begin(), results_.end());
+  results_.clear();
+}
+
+void Trainer::finish() {
+  // The older submission first.
+  for (uint32_t i = 0; i < Executable::io_sets; ++i) collect((set_ + i) % Executable::io_sets);
+  if (update_) {
+    for (uint32_t i = 0; i < Executable::io_sets; ++i) update_->wait(i);
+  }
+}
+
+Profile Trainer::profile_step() {
+  finish();
+  return step_->profile();
+}
+
+TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&)>& fill) {
+  finish();
+  const uint64_t batch = config_.batch_size, classes = config_.model.classes;
+  if (!test_) {
+    const Capabilities& device = pipelines_.device().capabilities();
+    test_ = std::make_unique<Executable>(
+        *weights_, make_plan(make_test_graph(config_, layout_, batch), device, plan_), &states_);
+  }
+  // The labels of what each set works on.
+  std::vector<std::vector<uint32_t>> labels(Executable::io_sets);
+  TestSums sums;
+  const auto collect_test = [&](uint32_t set) {
+    if (labels[set].empty()) return;
+    test_->wait(set);
+    const std::vector<float> results = output_of(*test_, "result", set);
+    sums.add(std::span(results).first(labels[set].size() * classes), labels[set]);
+    labels[set].clear();
+  };
+  uint32_t set = 0;
+  while (true) {
+    collect_test(set);
+    std::vector<uint32_t> filled(batch);
+    const auto samples = fill({input_as<float>(*test_, "image", set), filled});
+    if (!samples) break;
+    test_->submit(set);
+    filled.resize(*samples);
+    labels[set] = std::move(filled);
+    set = (set + 1) % Executable::io_sets;
+  }
+  for (uint32_t i = 0; i < Executable::io_sets; ++i) collect_test((set + i) % Executable::io_sets);
+  return sums.result();
+}
+
+std::vector<std::string> Trainer::buffers() const {
+  std::vector<std::string> names{std::string(parameters_buffer)};
+  const bool sgd = config_.optimizer == Optimizer::sgd;
+  if (!sgd || config_.momentum > 0) names.emplace_back(moment1_buffer);
+  if (!sgd) names.emplace_back(moment2_buffer);
+  return names;
+}
+
+std::string_view Trainer::gradients() const { return update_ ? sums_buffer : gradients_buffer; }
+
+void Trainer::read(std::string_view buffer, std::span<float> values) {
+  finish();
+  states_.read(buffer, 0, std::as_writable_bytes(values));
+}
+
+void Trainer::write(std::string_view buffer, std::span<const float> values) {
+  finish();
+  states_.write(buffer, 0, std::as_bytes(values));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,110 @@
+// A model while it is learned: its parameters and moments on the device, and the recorded steps that change
+// them. It knows nothing of files or data sets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/executable.h"
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/graph/state_store.h"
+#include "train/parameter_layout.h"
+#include "train/test_result.h"
+#include "train/train_config.h"
+
+namespace vitrine {
+
+struct TrainerOptions {
+  bool recompute = false;  // see StepGraphOptions
+  PlanOptions plan = {};   // as vitrine tune left the device, where it holds no choices of its own
+};
+
+// What a training has come to, besides the buffers.
+struct TrainerCounts {
+  uint64_t updates = 0;
+  uint64_t passes = 0;  // forward passes; several an update with accumulation
+  bool operator==(const TrainerCounts&) const = default;
+};
+
+// What one batch gave.
+struct BatchResult {
+  double loss = 0;  // the mean over its samples
+  uint64_t samples = 0;
+};
+
+class Trainer {
+ public:
+  // `total_updates` is what the learning rate's schedule is made for. The pipelines have to outlive this.
+  Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_updates,
+          const TrainerOptions& options = {});
+  ~Trainer();
+
+  const TrainConfig& config() const { return config_; }
+  const ParameterLayout& layout() const { return layout_; }
+  const Plan& step_plan() const { return step_->plan(); }
+  const TrainerCounts& counts() const { return counts_; }
+
+  // Takes parameters from `weights`; moments and counts begin at 0.
+  void initialize(ConstantSource& weights);
+
+  // Where the next batch goes: images [samples, C, H, W] and as many labels. Waits until the device has read
+  // what was there.
+  struct Slot {
+    std::span<float> images;
+    std::span<uint32_t> labels;
+  };
+  Slot slot();
+  // Has the device work on what was put into slot(), of which the first `samples` count. An update follows
+  // when `last`, with the gradient of the mean loss of the `group_samples` samples since the update before.
+  // Returns at once.
+  void submit(uint64_t samples, uint64_t group_samples, bool last);
+  // Replaces what `into` holds by what finished since the last call, in the order of submission. Losses come
+  // a batch or two later, so that the device never waits for the host; after finish() nothing is left to
+  // come.
+  void take_results(std::vector<BatchResult>& into);
+  void finish();
+  // Runs the step of what lies in the first slot once more, with the device's own clock. It counts as none.
+  Profile profile_step();
+
+  // Has `fill` write one batch after the other until it gives no number of samples.
+  TestResult test(const std::function<std::optional<uint64_t>(const Slot&)>& fill);
+
+  // Buffers on the host, [layout().elements] each: what a checkpoint is made of. Both finish() first.
+  std::vector<std::string> buffers() const;  // those that have to be kept
+  // Where the gradients of the last update lie.
+  std::string_view gradients() const;
+  void read(std::string_view buffer, std::span<float> values);
+  void write(std::string_view buffer, std::span<const float> values);
+  void set_counts(const TrainerCounts& counts) { counts_ = counts; }
+
+ private:
+  struct Pending {
+    bool active = false;
+    uint64_t samples = 0;
+  };
+  void collect(uint32_t set);
+  void write_step(Executable& executable, uint32_t set);
+
+  PipelineStore& pipelines_;
+  TrainConfig config_;
+  uint64_t total_updates_;
+  PlanOptions plan_;
+  ParameterLayout layout_;
+  StateStore states_;
+  std::unique_ptr<ConstantSource> constants_;
+  std::unique_ptr<WeightStore> weights_;
+  // With accumulation the last three work on the sum of gradients, else the first does all.
+  std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;
+  TrainerCounts counts_;
+  bool group_begins_ = true;
+  uint32_t set_ = 0, update_set_ = 0;
+  std::vector<Pending> pending_;
+  std::vector<BatchResult> results_;
+};
+
+}  // namespace vitrine

@@ -1,0 +1,150 @@
+#include "train/training_graph.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/vision_transformer.h"
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/adam_step.h"
+#include "runtime/ops/binary.h"
+#include "runtime/ops/clip_scale.h"
+#include "runtime/ops/cross_entropy.h"
+#include "runtime/ops/sgd_step.h"
+#include "runtime/ops/unary.h"
+#include "runtime/util/error.h"
+#include "shaders/lib/step_state.h"
+
+namespace vitrine {
+namespace {
+
+LearnedParameters learned(const ParameterLayout& layout, bool training) {
+  LearnedParameters result{.training = training};
+  for (const auto& [parameter, first] : layout.places) {
+    result.places[parameter.name] = {std::string(parameters_buffer), first};
+  }
+  return result;
+}
+
+ValueId whole(Graph& graph, const ParameterLayout& layout, std::string_view buffer) {
+  return graph.state(std::string(buffer), {layout.elements}, {std::string(buffer)});
+}
+
+void store_whole(Graph& graph, ValueId value, std::string_view buffer) {
+  graph.store(value, {std::string(buffer)});
+}
+
+// Which of the blocks a node belongs to, by its name: "blocks.7.mlp.fc1".
+std::optional<uint32_t> block_of(const Node& node) {
+  constexpr std::string_view prefix = "blocks.";
+  if (!node.name.starts_with(prefix)) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(node.name.substr(prefix.size())));
+}
+
+// The update of all parameters by the gradients in a buffer.
+void append_update(Graph& graph, const TrainConfig& config, const ParameterLayout& layout, ValueId step,
+                   std::string_view gradients_in) {
+  const ValueId parameters = whole(graph, layout, parameters_buffer);
+  const ValueId gradients = whole(graph, layout, gradients_in);
+  ValueId clipping;
+  if (config.clip_norm > 0) {
+    clipping = clip_scale(graph, "clip", gradients, config.clip_norm);
+    graph.output(clipping, "clipping");
+  }
+  if (config.optimizer == Optimizer::sgd) {
+    const ValueId velocity = config.momentum > 0 ? whole(graph, layout, moment1_buffer) : ValueId{};
+    const SgdState next = sgd_step(graph, "update", parameters, gradients, velocity, step,
+                                   {.momentum = config.momentum,
+                                    .weight_decay = config.weight_decay,
+                                    .decay_elements = layout.decay_elements,
+                                    .gradient_scale = clipping});
+    store_whole(graph, next.param, parameters_buffer);
+    if (velocity) store_whole(graph, next.velocity, moment1_buffer);
+    return;
+  }
+  const AdamState next =
+      adam_step(graph, "update", parameters, gradients, whole(graph, layout, moment1_buffer),
+                whole(graph, layout, moment2_buffer), step,
+                {.beta1 = config.beta1,
+                 .beta2 = config.beta2,
+                 .eps = config.eps,
+                 .weight_decay = config.weight_decay,
+                 .decoupled = config.optimizer == Optimizer::adamw,
+                 .decay_elements = layout.decay_elements,
+                 .gradient_scale = clipping});
+  store_whole(graph, next.param, parameters_buffer);
+  store_whole(graph, next.m, moment1_buffer);
+  store_whole(graph, next.v, moment2_buffer);
+}
+
+// The model's own result on "image".
+ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
+  const ViTConfig& c = config.model;
+  const ValueId image = builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
+  return VisionTransformer(c)(builder, image, natural_result(c));
+}
+
+}  // namespace
+
+std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                             const StepGraphOptions& options) {
+  GraphBuilder builder(learned(layout, true));
+  const uint64_t batch = config.batch_size;
+  const ValueId result = append_model(builder, config, batch);
+  const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
+  builder.graph().input("weights", {batch});
+  builder.graph().output(
+      cross_entropy(builder.graph(), "loss", result, labels, {.label_smoothing = config.label_smoothing}),
+      "losses");
+
+  Graph graph = plain_graph(builder.graph());
+  std::vector<ValueId> parameters;
+  for (const auto& [parameter, first] : layout.places) parameters.push_back(graph.find(parameter.name));
+  const GradientSeed seed{graph.find("losses"), graph.find("weights")};
+  AutodiffOptions autodiff;
+  if (options.recompute) autodiff.segment = block_of;
+  std::vector<ValueId> wrt;
+  for (const ValueId id : parameters) {
+    if (id) wrt.push_back(id);
+  }
+  const std::vector<ValueId> gradients = add_gradients(graph, {&seed, 1}, wrt, autodiff);
+  for (size_t i = 0; i < wrt.size(); ++i) {
+    if (!gradients[i]) continue;  // the loss doesn't depend on it: its gradient stays 0
+    const std::string& name = graph.value(wrt[i]).name;
+    const bool own = graph.value(gradients[i]).role == Role::intermediate;
+    graph.store(own ? gradients[i] : scale(graph, name + ".grad.copy", gradients[i], 1),
+                {std::string(gradients_buffer), layout.find(name).first});
+  }
+  if (options.update) append_update(graph, config, layout, graph.find("step"), gradients_buffer);
+  return std::make_shared<const Graph>(std::move(graph));
+}
+
+std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout) {
+  const auto graph = std::make_shared<Graph>();
+  store_whole(*graph, scale(*graph, "first", whole(*graph, layout, gradients_buffer), 1), sums_buffer);
+  return graph;
+}
+
+std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout) {
+  const auto graph = std::make_shared<Graph>();
+  const ValueId sums = whole(*graph, layout, sums_buffer);
+  store_whole(*graph, add(*graph, "add", sums, whole(*graph, layout, gradients_buffer)), sums_buffer);
+  return graph;
+}
+
+std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout) {
+  const auto graph = std::make_shared<Graph>();
+  const ValueId step = graph->input("step", {VITRINE_STEP_WORDS}, DType::u32);
+  append_update(*graph, config, layout, step, sums_buffer);
+  return graph;
+}
+
+std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                             uint64_t batch) {
+  GraphBuilder builder(learned(layout, false));
+  builder.graph().output(append_model(builder, config, batch), "result");
+  return builder.finish();
+}
+
+}  // namespace vitrine

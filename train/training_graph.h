@@ -1,0 +1,35 @@
+// The graphs of training: one step with forward pass, loss, derivatives and update, and what testing needs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/graph/graph.h"
+#include "train/parameter_layout.h"
+#include "train/train_config.h"
+
+namespace vitrine {
+
+// Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
+// "step" (shaders/lib/step_state.h). Output: "losses" [B], not weighted. States: the buffers of a
+// ParameterLayout. The gradients of the weighted sum of losses are stored in theirs; with `update`, the
+// parameters are updated too, and there is an output "clipping" where gradients are clipped.
+struct StepGraphOptions {
+  bool update = true;
+  bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
+};
+std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                             const StepGraphOptions& options = {});
+
+// The same for gradients that several batches add up to: "sums" begins as, or adds, what the last step has
+// stored, and the update takes it. "clipping" is that graph's output.
+inline constexpr std::string_view sums_buffer = "sums";
+std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout);
+std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout);
+std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout);
+
+// From "image" to the model's own result, "result" [B, classes]. The parameters are states.
+std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                             uint64_t batch);
+
+}  // namespace vitrine
