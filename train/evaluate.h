@@ -1,0 +1,25 @@
+// A model, however it was made, on a data set.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "model/runner.h"
+#include "model/weights.h"
+#include "train/data/dataset.h"
+#include "train/test_result.h"
+
+namespace vitrine {
+
+// The data set with pictures as the model takes them: where they have no size of their own, the preprocessing
+// beside the model says how they get it.
+std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::filesystem::path& folder,
+                                             Split split);
+
+// Of the model's own result. `progress` is told how many samples are done.
+TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, uint64_t batch,
+                       const std::function<void(uint64_t)>& progress = {});
+
+}  // namespace vitrine

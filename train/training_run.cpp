@@ -1,0 +1,243 @@
+#include "train/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/safetensors_writer.h"
+#include "model/weights.h"
+#include "runtime/util/atomic_file.h"
+#include "runtime/util/error.h"
+#include "train/data/augmentation.h"
+#include "train/data/batch_loader.h"
+
+namespace vitrine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::vector<double> or_default(const std::vector<double>& values, double value) {
+  return values.empty() ? std::vector{value} : values;
+}
+
+std::vector<float> values_of(const TrainConfig& config) {
+  return normalized_values(static_cast<uint32_t>(config.model.channels), or_default(config.mean, 0),
+                           or_default(config.std, 1));
+}
+
+LoaderOptions loader_options(const TrainConfig& config) {
+  return {.batch_size = static_cast<uint32_t>(config.batch_size),
+          .seed = config.seed,
+          .values = values_of(config)};
+}
+
+void require_fit(const TrainConfig& config, const Dataset& data) {
+  const ViTConfig& c = config.model;
+  const SampleShape wanted{static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
+                           static_cast<uint32_t>(c.image_width)};
+  if (!(data.shape() == wanted)) {
+    throw Error(ErrorCode::bad_file, data.name() + ": the images are " + data.shape().to_string() +
+                                         ", the model takes " + wanted.to_string());
+  }
+  if (data.classes() > c.classes) {
+    throw Error(ErrorCode::bad_file, data.name() + ": there are " + std::to_string(data.classes()) +
+                                         " classes, the model has " + std::to_string(c.classes));
+  }
+}
+
+}  // namespace
+
+uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
+  const uint64_t batches = (samples + config.batch_size - 1) / config.batch_size;
+  return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
+}
+
+DatasetOptions dataset_options(const TrainConfig& config) {
+  const ViTConfig& c = config.model;
+  return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
+                    static_cast<uint32_t>(c.image_width)},
+          .classes = static_cast<uint32_t>(c.classes)};
+}
+
+std::filesystem::path checkpoint_in(const std::filesystem::path& out) {
+  return out / "checkpoint.safetensors";
+}
+
+std::string fingerprint_of(const Dataset& data) {
+  // FNV-1a of the labels: cheap, and another data set has others.
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (uint64_t i = 0; i < data.count(); ++i) hash = (hash ^ data.label(i)) * 0x100000001b3u;
+  return std::to_string(data.count()) + " samples of " + data.shape().to_string() + ", labels " +
+         std::to_string(hash);
+}
+
+TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, const Dataset& train,
+                         TrainingOptions options)
+    : pipelines_(pipelines),
+      config_(config),
+      data_(train),
+      options_(std::move(options)),
+      identity_{to_json(config).dump(), fingerprint_of(train)},
+      trainer_(pipelines, config, total_updates(config, train.count()),
+               {.recompute = options_.recompute, .plan = options_.plan}) {
+  require_fit(config_, data_);
+  const std::filesystem::path checkpoint = checkpoint_in(options_.out);
+  if (options_.resume && std::filesystem::exists(checkpoint)) {
+    position_ = load_checkpoint(checkpoint, trainer_, identity_);
+    return;
+  }
+  if (options_.weights) {
+    trainer_.initialize(*options_.weights);
+  } else {
+    trainer_.initialize(*random_weights(config_.model, config_.seed));
+  }
+}
+
+uint64_t TrainingRun::batches_an_epoch() const {
+  return (data_.count() + config_.batch_size - 1) / config_.batch_size;
+}
+
+void TrainingRun::save() { save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_); }
+
+void TrainingRun::report(const TrainingEvents& events, const BatchResult& result) {
+  position_.loss_sum += result.loss;
+  position_.samples += result.samples;
+  seen_samples_ += result.samples;
+  ++seen_batches_;
+  if (!events.progress) return;
+  const uint64_t done = position_.epoch * batches_an_epoch() + position_.batch;
+  const uint64_t total = config_.epochs * batches_an_epoch();
+  const double each = seen_seconds_ / static_cast<double>(seen_batches_);
+  events.progress(
+      {.epoch = position_.epoch + 1,
+       .epochs = config_.epochs,
+       .batches = done,
+       .total = total,
+       .loss = position_.loss_sum / static_cast<double>(position_.batch),
+       .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0,
+       .seconds_left = each * static_cast<double>(total - done)});
+}
+
+void TrainingRun::take(const TrainingEvents& events) {
+  trainer_.take_results(results_);
+  for (const BatchResult& result : results_) {
+    ++position_.batch;
+    report(events, result);
+  }
+}
+
+bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& stop) {
+  std::filesystem::create_directories(options_.out);
+  LoaderOptions loading = loader_options(config_);
+  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
+  loading.first_epoch = static_cast<uint32_t>(position_.epoch);
+  loading.first_batch = position_.batch;
+  loading.end_epoch = static_cast<uint32_t>(config_.epochs);
+  BatchLoader loader(data_, loading);
+
+  const uint64_t batches = batches_an_epoch();
+  Clock::time_point start = Clock::now(), saved = start;
+  const double seconds_before = seen_seconds_;
+  double epoch_before = position_.seconds;
+  Clock::time_point epoch_start = start;
+  while (!finished()) {
+    // Between groups of accumulated batches alone the parameters say all.
+    bool group_ends = true;
+    for (uint64_t batch = position_.batch; batch < batches; ++batch) {
+      const uint64_t group_first = batch / config_.accumulation * config_.accumulation;
+      const uint64_t group_end = std::min(group_first + config_.accumulation, batches);
+      const uint64_t group_samples =
+          std::min(group_end * config_.batch_size, data_.count()) - group_first * config_.batch_size;
+      const Trainer::Slot slot = trainer_.slot();
+      const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+      if (!made || made->index != batch) throw Error(ErrorCode::failed, "the batches came out of order");
+      group_ends = batch + 1 == group_end;
+      trainer_.submit(made->size, group_samples, group_ends);
+      seen_seconds_ = seconds_before + seconds_since(start);
+      position_.seconds = epoch_before + seconds_since(epoch_start);
+      take(events);
+      const bool stopping = stop.load();
+      if (!group_ends || (!stopping && seconds_since(saved) < options_.checkpoint_seconds)) continue;
+      trainer_.finish();
+      take(events);
+      position_.seconds = epoch_before + seconds_since(epoch_start);
+      if (batch + 1 == batches) break;  // saved with the epoch's end
+      save();
+      saved = Clock::now();
+      if (stopping) return false;
+    }
+    trainer_.finish();
+    take(events);
+    position_.seconds = epoch_before + seconds_since(epoch_start);
+    const EpochReport report{.epoch = position_.epoch + 1,
+                             .loss = position_.loss_sum / static_cast<double>(batches),
+                             .seconds = position_.seconds,
+                             .images_per_second = static_cast<double>(position_.samples) / position_.seconds};
+    position_ = {.epoch = position_.epoch + 1};
+    save();
+    saved = epoch_start = Clock::now();
+    epoch_before = 0;
+    if (events.epoch) events.epoch(report);
+    if (stop.load() && !finished()) return false;
+  }
+  write_model(options_.out, trainer_, data_.class_names());
+  return true;
+}
+
+TestResult TrainingRun::test(const Dataset& data) {
+  require_fit(config_, data);
+  return test_on(trainer_, data);
+}
+
+TestResult test_on(Trainer& trainer, const Dataset& data) {
+  LoaderOptions loading = loader_options(trainer.config());
+  loading.shuffle = false;
+  loading.end_epoch = 1;
+  BatchLoader loader(data, loading);
+  return trainer.test([&](const Trainer::Slot& slot) -> std::optional<uint64_t> {
+    const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+    if (!made) return std::nullopt;
+    return made->size;
+  });
+}
+
+void write_model(const std::filesystem::path& folder, Trainer& trainer,
+                 const std::vector<std::string>& class_names) {
+  const TrainConfig& config = trainer.config();
+  const auto write_json = [&](const char* name, const nlohmann::ordered_json& json) {
+    const std::string text = json.dump(2) + "\n";
+    write_file_atomically(folder / name, std::as_bytes(std::span(text)));
+  };
+  nlohmann::ordered_json description;
+  for (const auto& [key, value] : fields_of(config.model)) description["vitrine"][key] = value;
+  if (class_names.size() == config.model.classes) description["label_names"] = class_names;
+  nlohmann::ordered_json preprocessing;
+  preprocessing["image_processor_type"] = "ViTImageProcessor";
+  preprocessing["do_resize"] = true;
+  preprocessing["size"] = {{"height", config.model.image_height}, {"width", config.model.image_width}};
+  preprocessing["resample"] = 2;  // bilinear
+  preprocessing["do_rescale"] = true;
+  preprocessing["rescale_factor"] = 1.0 / 255;
+  preprocessing["do_normalize"] = true;
+  preprocessing["image_mean"] = or_default(config.mean, 0);
+  preprocessing["image_std"] = or_default(config.std, 1);
+  write_json("config.json", description);
+  write_json("preprocessor_config.json", preprocessing);
+
+  std::vector<float> values(trainer.layout().elements);
+  trainer.read(parameters_buffer, values);
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [parameter, first] : trainer.layout().places) {
+    const auto dims = parameter.shape.dims();
+    tensors.push_back({.name = parameter.name,
+                       .shape = {dims.begin(), dims.end()},
+                       .data = std::as_bytes(std::span(values).subspan(first, parameter.shape.elements()))});
+  }
+  write_safetensors(folder / "model.safetensors", tensors);
+}
+
+}  // namespace vitrine
