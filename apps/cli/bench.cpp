@@ -13,6 +13,7 @@
 #include "apps/cli/bench_operators.h"
 #include "apps/cli/bench_output.h"
 #include "apps/cli/bench_startup.h"
+#include "apps/cli/bench_train.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
@@ -33,7 +34,8 @@ struct BenchFlags {
   uint64_t runs = 0;
   double seconds = 3;
   OpFlags op;
-  bool json = false, maps = false, startup = false, host_time = false;
+  std::string train;
+  bool json = false, maps = false, startup = false, host_time = false, recompute = false, batch_given = false;
 };
 
 struct Measurement {
@@ -202,6 +204,20 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
                                  .json = flags.json};
     return bench_op(flags.op, options, common);
   }
+  if (!flags.train.empty()) {
+    for (const uint64_t batch : flags.batches) {
+      bench_train({.config = flags.train,
+                   .set = flags.model.set,
+                   .batch = flags.batch_given ? std::optional(batch) : std::nullopt,
+                   .recompute = flags.recompute,
+                   .plan = plan_options(flags.model),
+                   .runs = flags.runs,
+                   .seconds = flags.seconds,
+                   .json = flags.json},
+                  common);
+    }
+    return;
+  }
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
@@ -251,8 +267,20 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
                  "Also the CPU time of a run outside the driver, and of copying images in and results out")
       ->excludes("--startup");
   add_op_flags(*command, flags->op);
+  CLI::Option* train =
+      command->add_option("--train", flags->train,
+                          "A step of training instead: the configuration's file, as vitrine train takes it");
+  train->excludes("--maps")
+      ->excludes("--startup")
+      ->excludes("--host-time")
+      ->excludes("--model")
+      ->excludes("--arch");
+  command->add_flag("--recompute", flags->recompute, "As vitrine train --recompute")->needs(train);
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
-  command->callback([&common, flags] { bench(*flags, common); });
+  command->callback([&common, command, flags] {
+    flags->batch_given = command->get_option("--batch")->count() > 0;
+    bench(*flags, common);
+  });
 }
 
 }  // namespace vitrine::cli

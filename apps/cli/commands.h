@@ -17,6 +17,8 @@ void add_inspect(CLI::App& app, const CommonOptions& common);
 void add_bench(CLI::App& app, const CommonOptions& common);
 void add_attention(CLI::App& app, const CommonOptions& common);
 void add_tune(CLI::App& app, const CommonOptions& common);
+void add_train(CLI::App& app, const CommonOptions& common);
+void add_eval(CLI::App& app, const CommonOptions& common);
 void add_doctor(CLI::App& app, const CommonOptions& common);
 
 }  // namespace vitrine::cli

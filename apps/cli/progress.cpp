@@ -3,31 +3,35 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <utility>
 
 namespace vitrine::cli {
 
-Progress::Progress(std::string what, uint64_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(STDERR_FILENO) != 0 && total > 1) {}
+StatusLine::StatusLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() { clear(); }
+StatusLine::~StatusLine() { clear(); }
 
-void Progress::show(uint64_t done) {
+bool StatusLine::due() const {
+  return terminal_ && std::chrono::steady_clock::now() - last_ >= std::chrono::milliseconds(100);
+}
+
+void StatusLine::show(const std::string& text) {
   if (!terminal_) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (done < total_ && now - last_ < std::chrono::milliseconds(100)) return;
-  last_ = now;
+  last_ = std::chrono::steady_clock::now();
   shown_ = true;
-  std::fprintf(stderr, "\r%llu of %llu %s", static_cast<unsigned long long>(done),
-               static_cast<unsigned long long>(total_), what_.c_str());
+  std::fprintf(stderr, "\r%s\033[K", text.c_str());
   std::fflush(stderr);
 }
 
-void Progress::clear() {
+void StatusLine::clear() {
   if (!std::exchange(shown_, false)) return;
   std::fprintf(stderr, "\r\033[K");
   std::fflush(stderr);
   last_ = {};
+}
+
+void Progress::show(uint64_t done) {
+  if (total_ <= 1 || (done < total_ && !line_.due())) return;
+  line_.show(std::to_string(done) + " of " + std::to_string(total_) + " " + what_);
 }
 
 }  // namespace vitrine::cli

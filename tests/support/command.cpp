@@ -1,6 +1,7 @@
 #include "tests/support/command.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,22 +9,18 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "tests/support/temporary_folder.h"
-
 namespace vitrine::test {
 
-CommandResult run_command(const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& environment) {
-  // Output goes to files: two pipes that fill up would need to be read at the same time.
-  const TemporaryFolder folder;
-  const std::string out = folder / "out", err = folder / "err";
+RunningCommand::RunningCommand(const std::vector<std::string>& arguments,
+                               const std::map<std::string, std::string>& environment) {
+  const std::string out = folder_ / "out", err = folder_ / "err";
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) {
+  child_ = fork();
+  if (child_ < 0) throw std::runtime_error("fork failed");
+  if (child_ == 0) {
     // For programs under AddressSanitizer: what drivers leave behind when they are unloaded looks like
     // leaks of ours.
     setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
@@ -42,15 +39,34 @@ CommandResult run_command(const std::vector<std::string>& arguments,
     execv(argv[0], argv.data());
     _exit(127);
   }
+}
+
+RunningCommand::~RunningCommand() {
+  if (child_ < 0) return;
+  kill(child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+}
+
+void RunningCommand::send(int signal) { kill(child_, signal); }
+
+std::string RunningCommand::out_so_far() const { return read_whole_file(folder_ / "out"); }
+
+CommandResult RunningCommand::wait() {
   int status = 0;
   rusage usage{};
-  if (wait4(child, &status, 0, &usage) != child) throw std::runtime_error("wait4 failed");
+  if (wait4(child_, &status, 0, &usage) != child_) throw std::runtime_error("wait4 failed");
+  child_ = -1;
   CommandResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.peak_bytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
-  result.out = read_whole_file(out);
-  result.err = read_whole_file(err);
+  result.out = read_whole_file(folder_ / "out");
+  result.err = read_whole_file(folder_ / "err");
   return result;
+}
+
+CommandResult run_command(const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment) {
+  return RunningCommand(arguments, environment).wait();
 }
 
 }  // namespace vitrine::test

@@ -1,10 +1,14 @@
 // Runs a program as a user would, and keeps what it said.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
 
@@ -15,7 +19,27 @@ struct CommandResult {
   size_t peak_bytes = 0;
 };
 
-// `environment` is added to this process's own; an empty value removes the variable.
+// A program that is still running; the destructor kills it if nobody waited.
+class RunningCommand {
+ public:
+  // `environment` is added to this process's own; an empty value removes the variable.
+  explicit RunningCommand(const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment = {});
+  ~RunningCommand();
+  RunningCommand(const RunningCommand&) = delete;
+  RunningCommand& operator=(const RunningCommand&) = delete;
+
+  void send(int signal);
+  // What it has written to stdout by now.
+  std::string out_so_far() const;
+  CommandResult wait();
+
+ private:
+  // Output goes to files: two pipes that fill up would need to be read at the same time.
+  TemporaryFolder folder_;
+  pid_t child_ = -1;
+};
+
 CommandResult run_command(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment = {});
 

@@ -1,0 +1,56 @@
+// vitrine eval: loss and accuracy of a model on a data set's test part.
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "apps/cli/progress.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+#include "train/evaluate.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct EvalFlags {
+  ModelFlags model;
+  std::string data;
+  uint64_t batch = 64;
+  bool train_part = false;
+};
+
+void evaluate(const EvalFlags& flags, const CommonOptions& common) {
+  const PlanOptions plan = plan_options(flags.model);
+  const Model model = open_model(flags.model, common);
+  const auto data = open_evaluation_set(model, flags.data, flags.train_part ? Split::train : Split::test);
+
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  Runner runner(pipelines, model,
+                {.dtype = dtype_for(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
+  Progress progress("pictures", data->count());
+  const TestResult result =
+      evaluate_on(runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); });
+  progress.clear();
+  const nlohmann::ordered_json line{{"test_loss", result.loss}, {"test_accuracy", result.accuracy}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("eval", "Loss and accuracy of a model on a data set");
+  auto flags = std::make_shared<EvalFlags>();
+  add_model_flags(*command, flags->model);
+  command->add_option("--data", flags->data, "Folder with the data set, as for train")->required();
+  command->add_flag("--train-part", flags->train_part,
+                    "On the pictures that one trains on, instead of the test part");
+  command->add_option("--batch", flags->batch, "Images that are computed together, at most")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
+      ->capture_default_str();
+  command->callback([&common, flags] { evaluate(*flags, common); });
+}
+
+}  // namespace vitrine::cli

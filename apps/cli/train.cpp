@@ -1,0 +1,175 @@
+// vitrine train: learns a classifier from a folder of labelled pictures.
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "apps/cli/progress.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+#include "train/training_run.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct TrainFlags {
+  std::string data, config, out, model, variants, fusions = "all";
+  std::optional<uint64_t> epochs, batch_size, seed;
+  std::optional<double> lr;
+  double checkpoint_seconds = 60;
+  bool resume = false, recompute = false, untuned = false;
+};
+
+// Set by Ctrl-C and by a polite kill; looked at after every batch.
+std::atomic<bool> stop_wanted{false};
+
+extern "C" void ask_to_stop(int signal) {
+  stop_wanted = true;
+  std::signal(signal, SIG_DFL);  // whoever asks twice means it
+}
+
+TrainConfig config_of(const TrainFlags& flags) {
+  TrainConfig config = read_train_config(flags.config);
+  if (flags.epochs) config.epochs = *flags.epochs;
+  if (flags.batch_size) config.batch_size = *flags.batch_size;
+  if (flags.lr) config.lr = *flags.lr;
+  if (flags.seed) config.seed = *flags.seed;
+  config.validate(flags.config);
+  return config;
+}
+
+std::string time_text(double seconds) {
+  const auto whole = static_cast<uint64_t>(std::llround(std::min(seconds, 1e9)));
+  char text[64];
+  if (whole >= 3600) {
+    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", static_cast<unsigned long long>(whole / 3600),
+                  static_cast<unsigned long long>(whole / 60 % 60),
+                  static_cast<unsigned long long>(whole % 60));
+  } else {
+    std::snprintf(text, sizeof text, "%llu:%02llu", static_cast<unsigned long long>(whole / 60),
+                  static_cast<unsigned long long>(whole % 60));
+  }
+  return text;
+}
+
+std::string bar(const TrainingProgress& progress) {
+  constexpr uint64_t width = 24;
+  const uint64_t full = progress.batches * width / std::max<uint64_t>(progress.total, 1);
+  char text[160];
+  std::snprintf(text, sizeof text, "epoch %llu/%llu [%s%s] loss %.4f, %.0f images/s, %s left",
+                static_cast<unsigned long long>(progress.epoch),
+                static_cast<unsigned long long>(progress.epochs), std::string(full, '#').c_str(),
+                std::string(width - full, '.').c_str(), progress.loss, progress.images_per_second,
+                time_text(progress.seconds_left).c_str());
+  return text;
+}
+
+void print_line(const nlohmann::ordered_json& line) {
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
+
+void train(const TrainFlags& flags, const CommonOptions& common) {
+  // Files first: what is wrong with them needs no device to be found.
+  const TrainConfig config = config_of(flags);
+  const std::filesystem::path out = flags.out;
+  if (!flags.resume && std::filesystem::exists(checkpoint_in(out))) {
+    throw Error(ErrorCode::usage, shown(flags.out) +
+                                      " holds a training already, expected another --out, or "
+                                      "--resume to go on with it");
+  }
+  if (common.dtype == "f16") {
+    throw Error(ErrorCode::usage, "--dtype is f16, training computes in f32 only");
+  }
+  const DatasetOptions data_options = dataset_options(config);
+  const auto data = open_dataset(flags.data, Split::train, data_options);
+  const auto test = open_dataset(flags.data, Split::test, data_options);
+  std::optional<Model> start;
+  if (!flags.model.empty()) {
+    start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
+    if (!(start->config == config.model)) {
+      throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
+                                           ", the configuration's is " + to_string(config.model));
+    }
+  }
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  TrainingOptions options{.out = out,
+                          .resume = flags.resume,
+                          .recompute = flags.recompute,
+                          .checkpoint_seconds = flags.checkpoint_seconds,
+                          .weights = start ? start->constants.get() : nullptr};
+  options.plan =
+      plan_options({.variants = flags.variants, .fusions = flags.fusions, .untuned = flags.untuned});
+  TrainingRun run(pipelines, config, *data, options);
+
+  StatusLine line;
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  const bool done = run.run({.progress =
+                                 [&](const TrainingProgress& progress) {
+                                   if (line.due()) line.show(bar(progress));
+                                 },
+                             .epoch =
+                                 [&](const EpochReport& report) {
+                                   line.clear();
+                                   print_line({{"epoch", report.epoch},
+                                               {"loss", report.loss},
+                                               {"seconds", report.seconds},
+                                               {"images_per_second", report.images_per_second}});
+                                 }},
+                            stop_wanted);
+  line.clear();
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  if (!done) {
+    throw Error(ErrorCode::failed, "stopped in epoch " + std::to_string(run.position().epoch + 1) + " of " +
+                                       std::to_string(config.epochs) +
+                                       " and saved; the same command with "
+                                       "--resume goes on");
+  }
+  const TestResult result = run.test(*test);
+  print_line({{"test_loss", result.loss}, {"test_accuracy", result.accuracy}});
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command = app.add_subcommand("train", "Train a classifier on a data set");
+  auto flags = std::make_shared<TrainFlags>();
+  command
+      ->add_option("--data", flags->data,
+                   "Folder with MNIST's or CIFAR-10's files, or with train/CLASS/picture.jpg")
+      ->required();
+  command->add_option("--config", flags->config, "JSON: the model, the optimiser and how long")->required();
+  command->add_option("--out", flags->out, "Folder for checkpoints and the trained model")->required();
+  command->add_option("--epochs", flags->epochs, "Instead of the configuration's");
+  command->add_option("--batch-size", flags->batch_size, "Instead of the configuration's");
+  command->add_option("--lr", flags->lr, "Learning rate, instead of the configuration's");
+  command->add_option("--model", flags->model, "Begin with the weights of this model instead of random ones");
+  command->add_flag("--resume", flags->resume, "Go on from the checkpoint in --out, if there is one");
+  command->add_flag("--recompute", flags->recompute,
+                    "Compute each block's values again instead of keeping them: less memory, more time");
+  command
+      ->add_option("--checkpoint-seconds", flags->checkpoint_seconds,
+                   "How often to save, besides at every epoch's end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--variant", flags->variants,
+                      "Kernels to use: operator=kernel, with commas between them");
+  command
+      ->add_option("--fuse", flags->fusions, "Rules of fusion: all, none, or some with commas between them")
+      ->capture_default_str();
+  command->callback([&app, &common, flags] {
+    if (app.get_option("--seed")->count() > 0) flags->seed = common.seed;
+    train(*flags, common);
+  });
+}
+
+}  // namespace vitrine::cli

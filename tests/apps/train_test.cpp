@@ -1,0 +1,219 @@
+// vitrine train and eval as a user calls them, and what is left when they are killed.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "tests/support/command.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_device.h"
+
+namespace vitrine {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+
+std::string big_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 255);
+  return bytes;
+}
+
+// Pictures of 12x12 pixels: noise, and for each of four classes a bright quarter.
+void write_pictures(const test::TemporaryFolder& folder, const std::string& prefix, uint32_t count,
+                    uint32_t seed) {
+  std::mt19937 random(seed);
+  std::string pictures = big_endian(0x803) + big_endian(count) + big_endian(12) + big_endian(12);
+  std::string labels = big_endian(0x801) + big_endian(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t label = random() % 4;
+    for (uint32_t p = 0; p < 144; ++p) {
+      const uint32_t quarter = p / 72 * 2 + p % 12 / 6;
+      pictures += static_cast<char>(random() % 100 + (quarter == label ? 120 : 0));
+    }
+    labels += static_cast<char>(label);
+  }
+  folder.file(prefix + "-images-idx3-ubyte", pictures);
+  folder.file(prefix + "-labels-idx1-ubyte", labels);
+}
+
+struct Setting {
+  test::TemporaryFolder folder;
+  std::string config;
+
+  explicit Setting(const std::string& more = "") {
+    write_pictures(folder, "train", 100, 1);
+    write_pictures(folder, "t10k", 50, 2);
+    config =
+        folder.file("config.json", R"({"model": {"image_size": 12, "patch_size": 6, "channels": 1, "dim": 16,
+      "depth": 2, "heads": 2, "classes": 4, "init": "torch", "dropout": 0.1, "stochastic_depth": 0.1},
+      "data": {"mean": [0.5], "std": [0.25], "flip": true, "crop_padding": 1},
+      "optimizer": "adamw", "lr": 0.01, "weight_decay": 0.05, "epochs": 3, "batch_size": 16, "schedule": "cosine",
+      "warmup_steps": 4, "clip_norm": 1, "label_smoothing": 0.1, "accumulation": 2)" +
+                                       more + "}");
+  }
+
+  std::vector<std::string> arguments(const std::string& out,
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all{VITRINE_PROGRAM, "train", "--data", folder.path().string(),
+                                 "--config",      config,  "--out",  folder / out};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  test::CommandResult train(const std::string& out, const std::vector<std::string>& more = {}) const {
+    return test::run_command(arguments(out, more));
+  }
+  std::string model(const std::string& out) const {
+    return test::read_whole_file(folder / (out + "/model.safetensors"));
+  }
+};
+
+std::vector<nlohmann::json> lines_of(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
+  INFO(result.err);
+  CHECK(result.status == status);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
+}
+
+}  // namespace
+
+TEST_CASE("vitrine train learns, says how far it is, and leaves a model that eval agrees on") {
+  test::test_device();
+  const Setting setting;
+  const auto result = setting.train("out", {"--epochs", "30"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  const auto lines = lines_of(result.out);
+  REQUIRE(lines.size() == 31);
+  for (size_t i = 0; i < 30; ++i) {
+    CHECK(lines[i].at("epoch") == i + 1);
+    CHECK(lines[i].at("seconds") > 0);
+    CHECK(lines[i].at("images_per_second") > 0);
+  }
+  CHECK(lines[29].at("loss") < 0.7 * lines[0].at("loss").get<double>());
+  CHECK(lines[30].at("test_accuracy") >= 0.9);
+
+  const auto eval = test::run_command({VITRINE_PROGRAM, "eval", "--data", setting.folder.path().string(),
+                                       "--model", setting.folder / "out", "--dtype", "f32", "--batch", "7"});
+  INFO(eval.err);
+  REQUIRE(eval.status == 0);
+  const auto said = nlohmann::json::parse(eval.out);
+  CHECK_THAT(said.at("test_loss").get<double>(), WithinAbs(lines[30].at("test_loss").get<double>(), 1e-5));
+  CHECK(said.at("test_accuracy") == lines[30].at("test_accuracy"));
+
+  // Begins where another model has ended.
+  const auto more = setting.train("more", {"--epochs", "1", "--model", setting.folder / "out"});
+  REQUIRE(more.status == 0);
+  CHECK(lines_of(more.out)[0].at("loss") < lines[0].at("loss").get<double>());
+}
+
+TEST_CASE("the same seed trains the same bytes, another seed others") {
+  test::test_device();
+  const Setting setting;
+  for (const char* out : {"a", "b"}) REQUIRE(setting.train(out).status == 0);
+  CHECK(setting.model("a") == setting.model("b"));
+  REQUIRE(setting.train("c", {"--seed", "5"}).status == 0);
+  CHECK(setting.model("a") != setting.model("c"));
+  // Blocks that are computed again draw the same numbers again.
+  REQUIRE(setting.train("d", {"--recompute"}).status == 0);
+  CHECK(setting.model("a") == setting.model("d"));
+}
+
+TEST_CASE("training that is killed at any moment goes on to the same bytes") {
+  test::test_device();
+  const Setting setting;
+  REQUIRE(setting.train("whole").status == 0);
+  const std::vector<std::string> often{"--resume", "--checkpoint-seconds", "0"};
+  std::mt19937 random(7);
+  int killed = 0;
+  test::CommandResult last;
+  for (int run = 0; run < 40 && killed < 10; ++run) {
+    test::RunningCommand command(setting.arguments("out", often));
+    usleep(static_cast<useconds_t>(random() % 700'000));
+    command.send(SIGKILL);
+    last = command.wait();
+    if (last.status == 128 + SIGKILL) ++killed;
+    // Nothing but whole files, and what was being written beside them.
+    for (const std::string& name : setting.folder.names()) CHECK(!name.starts_with("model"));
+    if (last.status == 0) break;
+    REQUIRE(last.status == 128 + SIGKILL);
+  }
+  const auto result = setting.train("out", often);
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  CHECK(killed > 0);
+  CHECK(setting.model("out") == setting.model("whole"));
+}
+
+TEST_CASE("Ctrl-C saves and says how to go on") {
+  test::test_device();
+  const Setting setting;
+  REQUIRE(setting.train("whole", {"--epochs", "40"}).status == 0);
+  test::RunningCommand command(setting.arguments("out", {"--epochs", "40"}));
+  while (std::ranges::count(command.out_so_far(), '\n') < 2) usleep(1000);
+  command.send(SIGINT);
+  const test::CommandResult stopped = command.wait();
+  check_failure(stopped, 1, {"stopped in epoch", "of 40", "--resume"});
+  check_failure(setting.train("out", {"--epochs", "40"}), 2, {"holds a training already", "--resume"});
+  const auto rest = setting.train("out", {"--epochs", "40", "--resume"});
+  REQUIRE(rest.status == 0);
+  CHECK(setting.model("out") == setting.model("whole"));
+  // The lines of both processes are those of one.
+  const auto first = lines_of(stopped.out), second = lines_of(rest.out);
+  CHECK(first.size() + second.size() == 41);
+}
+
+TEST_CASE("a checkpoint of something else is refused") {
+  test::test_device();
+  const Setting setting;
+  REQUIRE(setting.train("out", {"--epochs", "1"}).status == 0);
+  check_failure(setting.train("out", {"--epochs", "2", "--resume"}), 4,
+                {"checkpoint.safetensors", "epochs is 1, expected 2"});
+  check_failure(setting.train("out", {"--epochs", "1", "--lr", "0.5", "--resume"}), 4,
+                {"lr is 0.01, expected 0.5"});
+  write_pictures(setting.folder, "train", 90, 3);
+  check_failure(setting.train("out", {"--epochs", "1", "--resume"}), 4, {"100 samples", "90 samples"});
+  const std::string whole = test::read_whole_file(setting.folder / "out/checkpoint.safetensors");
+  setting.folder.file("out/checkpoint.safetensors", whole.substr(0, whole.size() / 2));
+  check_failure(setting.train("out", {"--epochs", "1", "--resume"}), 4, {"checkpoint.safetensors"});
+}
+
+TEST_CASE("vitrine train says what is wrong with its files") {
+  const Setting setting;
+  const std::string data = setting.folder.path().string(), out = setting.folder / "out";
+  const auto train = [&](const std::string& config) {
+    const std::string file = setting.folder.file("bad.json", config);
+    return test::run_command({VITRINE_PROGRAM, "train", "--data", data, "--config", file, "--out", out});
+  };
+  check_failure(train("{"), 4, {"bad.json"});
+  check_failure(train("{}"), 4, {"bad.json", "model"});
+  check_failure(train(R"({"model": {"classes": 4}, "learning_rate": 1})"), 4, {"bad.json", "learning_rate"});
+  check_failure(train(R"({"model": {"classes": 4}, "optimizer": "lion"})"), 4,
+                {"optimizer", "lion", "sgd, adam, adamw"});
+  check_failure(train(R"({"model": {"classes": 4, "channels": 1}, "data": {"mean": [1, 2]}})"), 4,
+                {"mean", "one a channel"});
+  check_failure(train(R"({"model": {"classes": 4, "channels": 1, "image_size": 28, "patch_size": 7}})"), 4,
+                {"12 x 12", "28 x 28"});
+  check_failure(train(R"({"model": {"classes": 3, "channels": 1, "image_size": 12, "patch_size": 6}})"), 4,
+                {"label"});
+  check_failure(
+      test::run_command({VITRINE_PROGRAM, "train", "--data", out, "--config", setting.config, "--out", out}),
+      4, {"out"});
+  CHECK(!std::filesystem::exists(out));
+}
+
+}  // namespace vitrine
