@@ -5,13 +5,16 @@
 #include <cmath>
 
 #include "runtime/ops/activation_gradient.h"
+#include "runtime/ops/adam_step.h"
 #include "runtime/ops/assemble_tokens.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_rollout.h"
 #include "runtime/ops/attention_rows.h"
 #include "runtime/ops/binary.h"
+#include "runtime/ops/clip_scale.h"
 #include "runtime/ops/concat.h"
 #include "runtime/ops/convert.h"
+#include "runtime/ops/cross_entropy.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/gated_product.h"
 #include "runtime/ops/gated_product_gradient.h"
@@ -27,6 +30,7 @@
 #include "runtime/ops/pool.h"
 #include "runtime/ops/random_mask.h"
 #include "runtime/ops/repeat.h"
+#include "runtime/ops/sgd_step.h"
 #include "runtime/ops/slice.h"
 #include "runtime/ops/softmax.h"
 #include "runtime/ops/softmax_gradient.h"
@@ -296,6 +300,11 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_softmax_gradient) return softmax_gradient_cases();
   if (&op == &op_layer_norm_gradient) return layer_norm_gradient_cases();
   if (&op == &op_gated_product_gradient) return gated_product_gradient_cases();
+  if (&op == &op_cross_entropy) return cross_entropy_cases();
+  if (&op == &op_cross_entropy_gradient) return cross_entropy_gradient_cases();
+  if (&op == &op_sgd_step) return sgd_step_cases();
+  if (&op == &op_adam_step) return adam_step_cases();
+  if (&op == &op_clip_scale) return clip_scale_cases();
   if (&op == &op_slice || &op == &op_concat || &op == &op_gather || &op == &op_repeat) return move_cases(op);
   return {};
 }

@@ -29,4 +29,11 @@ std::vector<OpCase> softmax_gradient_cases();
 std::vector<OpCase> layer_norm_gradient_cases();
 std::vector<OpCase> gated_product_gradient_cases();
 
+// cases_training.cpp
+std::vector<OpCase> cross_entropy_cases();
+std::vector<OpCase> cross_entropy_gradient_cases();
+std::vector<OpCase> sgd_step_cases();
+std::vector<OpCase> adam_step_cases();
+std::vector<OpCase> clip_scale_cases();
+
 }  // namespace vitrine::selftest

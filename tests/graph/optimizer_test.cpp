@@ -7,9 +7,9 @@
 #include "runtime/graph/executable.h"
 #include "runtime/ops/adam_step.h"
 #include "runtime/ops/sgd_step.h"
+#include "runtime/selftest/reference_training.h"
 #include "tests/support/constants.h"
-#include "tests/support/reference_training.h"
-#include "tests/support/step_words.h"
+#include "tests/support/step.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {
@@ -51,11 +51,12 @@ struct Fixture {
     options.variants[std::string(op)] = std::string(kernel.name);
     return make_plan(graph, device.device->capabilities(), options);
   }
-  static void run(Executable& executable, const Values& gradient,
-                  const std::array<uint32_t, VITRINE_STEP_WORDS>& words, uint32_t set) {
+  static void run(Executable& executable, const Values& gradient, const test::HostTensor& step,
+                  uint32_t set) {
     const std::vector<float> floats = as_floats(gradient);
+    const std::vector<std::byte> bytes = test::encode(step);
     std::memcpy(executable.input(executable.input_index("gradient"), set).data(), floats.data(), count * 4);
-    std::memcpy(executable.input(executable.input_index("step"), set).data(), words.data(), sizeof words);
+    std::memcpy(executable.input(executable.input_index("step"), set).data(), bytes.data(), bytes.size());
     executable.run(set);
   }
 };
@@ -89,7 +90,7 @@ TEST_CASE("adam_step moves states in place, step after step") {
       Executable executable(f.weights, f.plan("adam_step", kernel), &f.states);
       const reference::Adam adam{.rate = 0.05, .weight_decay = 0.1, .decoupled = true, .decayed = 500};
       for (uint64_t t = 1; t <= 5; ++t) {
-        Fixture::run(executable, gradient_of(t), test::step_words(0.05, t, 0.9, 0.999), t % 2);
+        Fixture::run(executable, gradient_of(t), test::update_tensor(0.05, t, 0.9, 0.999), t % 2);
         adam.step(t, param, gradient_of(t), m, v);
       }
       f.check(at_param, param);
@@ -120,7 +121,7 @@ TEST_CASE("sgd_step moves states in place, step after step") {
       Executable executable(f.weights, f.plan("sgd_step", kernel), &f.states);
       const reference::Sgd sgd{.rate = 0.05, .momentum = 0.9, .nesterov = true};
       for (uint64_t t = 1; t <= 5; ++t) {
-        Fixture::run(executable, gradient_of(t), test::step_words(0.05, t), t % 2);
+        Fixture::run(executable, gradient_of(t), test::update_tensor(0.05, t), t % 2);
         sgd.step(param, gradient_of(t), velocity);
       }
       f.check(at_param, param);

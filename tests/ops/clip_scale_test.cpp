@@ -1,10 +1,10 @@
 #include "runtime/ops/clip_scale.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <cmath>
 #include <limits>
 
 #include "runtime/ops/slice.h"
+#include "runtime/selftest/reference_training.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
 
@@ -14,12 +14,6 @@ namespace {
 using test::HostTensor;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-double norm_of(const HostTensor& x) {
-  double sum = 0;
-  for (const double value : x.values) sum += value * value;
-  return std::sqrt(sum);
-}
 
 // Scale and norm as results of their own: side by side, the larger would hide an error of the other.
 test::OpCase op_case(HostTensor x, double max_norm, double scale, double norm) {
@@ -35,9 +29,8 @@ test::OpCase op_case(HostTensor x, double max_norm, double scale, double norm) {
 }
 
 void check(HostTensor x, double max_norm) {
-  const double norm = norm_of(x);
-  const double scale = max_norm > 0 && std::isfinite(max_norm) ? std::min(1.0, max_norm / (norm + 1e-6)) : 1;
-  test::check_op(op_clip_scale, op_case(std::move(x), max_norm, scale, norm));
+  const reference::ClipScale expected = reference::clip_scale(x.values, max_norm);
+  test::check_op(op_clip_scale, op_case(std::move(x), max_norm, expected.scale, expected.norm));
 }
 
 TEST_CASE("clip_scale matches the float64 reference at every number of elements") {
@@ -48,7 +41,7 @@ TEST_CASE("clip_scale matches the float64 reference at every number of elements"
 
 TEST_CASE("clip_scale leaves a norm below the limit alone") {
   const HostTensor x = test::random_tensor({1021}, DType::f32, 1);
-  const double norm = norm_of(x);
+  const double norm = reference::clip_scale(x.values, 0).norm;
   for (const double max_norm : {0.999 * norm, 1.001 * norm, 100 * norm, 1e-3 * norm}) check(x, max_norm);
   test::OpCase zeros = op_case(test::filled({37}, DType::f32, 0), 1, 1, 0);
   zeros.exact = true;

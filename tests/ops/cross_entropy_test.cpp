@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "runtime/graph/autodiff.h"
+#include "runtime/selftest/reference_training.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
-#include "tests/support/reference_training.h"
 
 namespace vitrine {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "runtime/ops/adam_step.h"
 #include "runtime/ops/sgd_step.h"
+#include "runtime/selftest/reference_training.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
-#include "tests/support/reference_training.h"
-#include "tests/support/step_words.h"
+#include "tests/support/step.h"
 
 namespace vitrine {
 namespace {
@@ -49,7 +49,7 @@ struct Inputs {
     for (const HostTensor& moment : moments) inputs.push_back({moment});
     for (uint64_t i = 0; i < steps; ++i) {
       inputs.push_back({gradients[i]});
-      inputs.push_back({test::as_tensor(test::step_words(rate(i), i + 1, beta1, beta2))});
+      inputs.push_back({test::update_tensor(rate(i), i + 1, beta1, beta2)});
     }
     if (scale != 0) inputs.push_back({{{1}, DType::f32, {scale}}});
     return inputs;

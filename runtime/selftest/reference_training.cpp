@@ -1,4 +1,4 @@
-#include "tests/support/reference_training.h"
+#include "runtime/selftest/reference_training.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,6 +42,14 @@ Values cross_entropy_gradient(const Values& gradient, const Values& logits, cons
     }
   }
   return y;
+}
+
+ClipScale clip_scale(const Values& gradients, double max_norm) {
+  double sum = 0;
+  for (const double value : gradients) sum += value * value;
+  const double norm = std::sqrt(sum);
+  const bool limits = max_norm > 0 && std::isfinite(max_norm);
+  return {limits ? std::min(1.0, max_norm / (norm + 1e-6)) : 1, norm};
 }
 
 void Sgd::step(Values& param, const Values& gradient, Values& velocity) const {

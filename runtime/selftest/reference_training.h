@@ -1,10 +1,10 @@
-// What the operators of training should compute: naive loops in float64, as tests/support/reference.h.
+// What the operators of training should compute: naive loops in float64, as reference.h.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "tests/support/reference.h"
+#include "runtime/selftest/reference.h"
 
 namespace vitrine::reference {
 
@@ -12,6 +12,12 @@ namespace vitrine::reference {
 Values cross_entropy(const Values& logits, const Values& labels, double smoothing);
 Values cross_entropy_gradient(const Values& gradient, const Values& logits, const Values& labels,
                               double smoothing);
+
+struct ClipScale {
+  double scale = 1, norm = 0;
+};
+// A max_norm of 0 or infinity only measures.
+ClipScale clip_scale(const Values& gradients, double max_norm);
 
 // One step each, in place. The first `decayed` elements decay.
 struct Sgd {
