@@ -7,6 +7,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "lib/types.glsl"
+#include "lib/rows.glsl"
 #include "attention_lanes.h"
 
 // softmax(q·kᵀ·scale)·v with online softmax, without shared memory and barriers, for devices that run a
@@ -34,8 +35,6 @@ layout(constant_id = 9) const uint unroll = 16;
 layout(constant_id = 10) const bool halves = false;  // blocks hold f32, of what f16 would hold
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Fours { vec4 v; };
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Rows { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TR v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };
 layout(push_constant) uniform Push {
@@ -49,15 +48,10 @@ layout(push_constant) uniform Push {
 
 const float infinity = 1.0 / 0.0;
 
-Rows offset_by(Rows base, uint elements) { return Rows(uint64_t(base) + 4ul * elements); }
-
 float query[key_width];
 float mixed[value_width];
 float highest = -infinity;
 float total = 0.0;
-
-// Elements d to d + 3 of a row; behind the row's end, whatever is there.
-vec4 load_four(Rows row, uint d) { return Fours(offset_by(row, d)).v; }
 
 // Takes in `count` keys from their rows on; count is a constant wherever this is called.
 void attend(Rows key_rows, Rows value_rows, const uint count) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/attention_gradient.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/lowering.h"
 
@@ -21,6 +23,31 @@ constexpr std::array kernels{
     KernelDef{"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
               attention_coopmat2_configurations},
 };
+
+void backward(GradContext& c) {
+  if (c.node().outputs.size() > 1 && c.gradient(1)) {
+    c.refuse("something depends on its log-sum-exp, which has no derivative here");
+  }
+  const ValueId q = c.input(attention_input::q), k = c.input(attention_input::k),
+                v = c.input(attention_input::v);
+  ValueId out, lse;
+  if (c.attributes().flag("store_lse")) {
+    out = c.output(0);
+    lse = c.output(1);
+  } else {
+    // Nobody kept the log-sum-exp: attention runs once more.
+    Attributes attributes = c.attributes();
+    attributes.set("store_lse", int64_t{1});
+    const auto again = c.graph().add(op_attention, c.name("again"), {q, k, v}, std::move(attributes));
+    out = again[0];
+    lse = again[1];
+  }
+  const AttentionGradients gradients =
+      attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse, c.gradient(0), c.attributes());
+  c.add(attention_input::q, gradients.q);
+  if (gradients.k != gradients.q) c.add(attention_input::k, gradients.k);
+  if (gradients.v != gradients.q && gradients.v != gradients.k) c.add(attention_input::v, gradients.v);
+}
 
 }  // namespace
 
@@ -121,7 +148,7 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
           .blocks = to_u32(blocks)};
 }
 
-const OpDef op_attention{"attention", infer_attention, attention_flops, kernels};
+const OpDef op_attention{"attention", infer_attention, attention_flops, kernels, backward};
 
 AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                           const AttentionOptions& options) {

@@ -44,6 +44,10 @@ struct AttentionTile {
 std::span<const AttentionTile> attention_tiles();
 uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes);
 bool fits(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device);
+// How long a device would take with a tile of so many bytes of shared memory and registers of an invocation;
+// only the order of two tiles means anything.
+double attention_tile_time(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device,
+                           uint64_t shared, double registers);
 Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTile& tile);
 
 std::optional<std::string> refuse_attention_tiled(const LowerContext& context);

@@ -35,9 +35,11 @@ double registers(const AttentionTile& tile, const AttentionSizes& sizes) {
   return 20 + 1.4 * tile.score_i() * (tile.score_j() + 4 * value_j + 4);
 }
 
-// How long a device would take, in multiply-adds of an invocation of a filled device; only the order of two
-// tiles means anything.
-double time_of(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device) {
+}  // namespace
+
+// In multiply-adds of an invocation of a filled device.
+double attention_tile_time(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device,
+                           uint64_t shared, double registers) {
   // A vec4 from shared memory takes as long as 8 multiply-adds: 128 bytes against 64 multiply-adds a cycle,
   // of a compute unit of AMD's GCN and RDNA and of a multiprocessor of NVIDIA's Turing. The two overlap.
   constexpr double read = 8;
@@ -59,8 +61,7 @@ double time_of(const AttentionTile& tile, const AttentionSizes& sizes, const Cap
   const bool roomy = device.type == DeviceType::discrete && device.min_subgroup_size < 64;
   const double room = roomy ? 128 : 64;
   const double crowding =
-      std::max({1.0, static_cast<double>(shared_bytes(tile, sizes)) / (room * tile.threads),
-                registers(tile, sizes) / room});
+      std::max({1.0, static_cast<double>(shared) / (room * tile.threads), registers / room});
   // How many invocations fill such a device, as for matmul's tiles of 256; Vulkan doesn't tell.
   const double filled = device.type == DeviceType::discrete ? 96 * 256
                         : device.type == DeviceType::cpu    ? 256
@@ -68,6 +69,8 @@ double time_of(const AttentionTile& tile, const AttentionSizes& sizes, const Cap
   const double lanes = groups * tile.threads;
   return (blocks * (scores + statistics) + slices * values) * crowding * std::max(lanes, filled);
 }
+
+namespace {
 
 // True when every row of every head begins at a multiple of four elements and is made of whole fours.
 bool aligned(const shader::AttentionParams& p) {
@@ -84,8 +87,10 @@ std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   for (const AttentionTile& tile : tiles) {
     if (fits(tile, sizes, context.device())) fitting.push_back(tile);
   }
-  std::ranges::stable_sort(fitting, {},
-                           [&](const AttentionTile& tile) { return time_of(tile, sizes, context.device()); });
+  std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
+    return attention_tile_time(tile, sizes, context.device(), shared_bytes(tile, sizes),
+                               registers(tile, sizes));
+  });
   return fitting;
 }
 

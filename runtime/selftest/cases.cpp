@@ -8,6 +8,7 @@
 #include "runtime/ops/adam_step.h"
 #include "runtime/ops/assemble_tokens.h"
 #include "runtime/ops/attention.h"
+#include "runtime/ops/attention_gradient.h"
 #include "runtime/ops/attention_rollout.h"
 #include "runtime/ops/attention_rows.h"
 #include "runtime/ops/binary.h"
@@ -280,6 +281,7 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_grouped_matmul) return grouped_matmul_cases();
   if (&op == &op_patch_embed) return patch_embed_cases();
   if (&op == &op_attention) return attention_cases();
+  if (&op == &op_attention_gradient) return attention_gradient_cases();
   if (&op == &op_attention_rows) return attention_rows_cases();
   if (&op == &op_attention_rollout) return attention_rollout_cases();
   if (&op == &op_plain_attention) return plain_attention_cases();

@@ -17,6 +17,7 @@ std::vector<OpCase> matmul_cases();
 std::vector<OpCase> grouped_matmul_cases();
 std::vector<OpCase> patch_embed_cases();
 std::vector<OpCase> attention_cases();
+std::vector<OpCase> attention_gradient_cases();
 std::vector<OpCase> attention_rows_cases();
 std::vector<OpCase> attention_rollout_cases();
 std::vector<OpCase> plain_attention_cases();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/ops/attention.h"
+#include "runtime/ops/attention_gradient.h"
 #include "runtime/ops/attention_rollout.h"
 #include "runtime/ops/attention_rows.h"
 #include "runtime/ops/grouped_matmul.h"
@@ -69,10 +70,16 @@ struct AttentionCase {
             {random_tensor({batch, keys, heads * width}, dtype, 3)}};
   }
   reference::Attention expected(const std::vector<OpInput>& in) const {
-    return reference::attention({in[0].tensor.values, queries, heads * width + 8, 4, width},
-                                {in[1].tensor.values, keys, heads * width + 12, 8, width},
-                                {in[2].tensor.values, keys, heads * width, 0, width}, batch, heads,
-                                options().scale);
+    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale);
+  }
+  reference::Heads q(const std::vector<OpInput>& in) const {
+    return {in[0].tensor.values, queries, heads * width + 8, 4, width};
+  }
+  reference::Heads k(const std::vector<OpInput>& in) const {
+    return {in[1].tensor.values, keys, heads * width + 12, 8, width};
+  }
+  reference::Heads v(const std::vector<OpInput>& in) const {
+    return {in[2].tensor.values, keys, heads * width, 0, width};
   }
 };
 constexpr AttentionCase small{1, 2, 5, 7, 4}, usual{2, 2, 37, 41, 64};
@@ -121,6 +128,32 @@ std::vector<OpCase> patch_embed_cases() {
     c.build = [](Graph& graph, std::span<const ValueId> ids) {
       return std::vector{
           patch_embed(graph, "y", ids[0], ids[1], ids[2], {.patch_height = 4, .patch_width = 5})};
+    };
+  }
+  return cases;
+}
+
+std::vector<OpCase> attention_gradient_cases() {
+  std::vector<OpCase> cases;
+  for (const AttentionCase& a : {small, usual}) {
+    OpCase& c = cases.emplace_back();
+    c.label = "heads of " + std::to_string(a.width);
+    c.inputs = a.inputs(DType::f32);
+    const reference::Attention result = a.expected(c.inputs);
+    for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},
+                                        {Shape{a.batch, a.heads, a.queries}, &result.lse}}) {
+      HostTensor& tensor = c.inputs.emplace_back(HostTensor{shape, DType::f32, *values}).tensor;
+      for (double& value : tensor.values) value = round_to(DType::f32, value);
+    }
+    c.inputs.push_back({random_tensor({a.batch, a.queries, a.heads * a.width}, DType::f32, 4)});
+    reference::AttentionGradients gradients =
+        reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
+                                      a.options().scale, c.inputs.back().tensor.values);
+    c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
+    c.build = [options = a.options()](Graph& graph, std::span<const ValueId> ids) {
+      const AttentionGradients made =
+          attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], options);
+      return std::vector{made.q, made.k, made.v};
     };
   }
   return cases;

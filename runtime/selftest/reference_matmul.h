@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "runtime/selftest/reference.h"
 
@@ -26,8 +27,11 @@ Values grouped_matmul(const Values& x, const Values& weight, const Values& bias,
 struct Heads {
   const Values& values;
   uint64_t tokens = 0, width = 0, offset = 0, head_width = 0;
+  uint64_t index(uint64_t batch, uint64_t token, uint64_t head, uint64_t element) const {
+    return (batch * tokens + token) * width + offset + head * head_width + element;
+  }
   double at(uint64_t batch, uint64_t token, uint64_t head, uint64_t element) const {
-    return values[(batch * tokens + token) * width + offset + head * head_width + element];
+    return values[index(batch, token, head, element)];
   }
 };
 struct Attention {
@@ -35,7 +39,17 @@ struct Attention {
   Values scores, weights;  // [batch, heads, queries, keys]
   Values lse;              // [batch, heads, queries]
 };
+// What a weight is multiplied by before it takes a value: of row (batch * heads + head) * queries + query,
+// for a key. None: 1.
+using WeightFactor = std::function<double(uint64_t row, uint64_t key)>;
 Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
-                    double scale);
+                    double scale, const WeightFactor& factor = {});
+// The gradients of the tensors that q, k and v are in; 0 where no head reads.
+struct AttentionGradients {
+  Values q, k, v;
+};
+AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Heads& v, uint64_t batch,
+                                      uint64_t heads, double scale, const Values& out_gradient,
+                                      const WeightFactor& factor = {});
 
 }  // namespace vitrine::reference

@@ -1,0 +1,39 @@
+// Inside attention_gradient: its inputs, outputs and kernels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/ops/attention_kernels.h"
+
+namespace vitrine {
+
+namespace attention_gradient_input {
+// Behind q, k and v.
+constexpr uint32_t out = 3, lse = 4, out_gradient = 5;
+}  // namespace attention_gradient_input
+
+// Which output the gradients of q, k and v lie in.
+std::array<uint32_t, 3> attention_gradient_outputs(const Attributes& attributes);
+
+// Where the rows of q, k or v lie, and their gradient's likewise.
+struct AttentionRows {
+  uint32_t stride = 0, offset = 0;
+};
+AttentionRows attention_rows_of(const LowerContext& context, uint32_t input);
+
+// Fills the outputs of which no kernel writes every column.
+void clear_unread_columns(const LowerContext& context, Lowered& lowered);
+
+std::optional<std::string> refuse_attention_gradient_tiled(const LowerContext& context);
+Lowered lower_attention_gradient_tiled(const LowerContext& context);
+std::vector<std::string> attention_gradient_tiled_configurations(const LowerContext& context);
+
+std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context);
+Lowered lower_attention_gradient_lanes(const LowerContext& context);
+std::vector<std::string> attention_gradient_lanes_configurations(const LowerContext& context);
+
+}  // namespace vitrine

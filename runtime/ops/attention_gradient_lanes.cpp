@@ -1,0 +1,96 @@
+// The kernel of attention_gradient for devices that are a CPU (shaders/attention_gradient_lanes_*.comp).
+#include "shaders/attention_gradient_lanes.h"
+
+#include <algorithm>
+
+#include "runtime/ops/attention_gradient_kernels.h"
+#include "runtime/ops/lowering.h"
+
+namespace vitrine {
+namespace {
+
+struct Step {
+  uint32_t rows;
+  std::string name() const { return std::to_string(rows) + "rows"; }
+};
+
+// As attention_lanes.cpp has them.
+std::vector<Step> steps_for(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const uint64_t width = std::max(sizes.key_width, sizes.value_width);
+  if (width <= 96) return {{8}, {4}, {2}};
+  if (width <= 160) return {{4}, {2}};
+  return {{2}};
+}
+
+}  // namespace
+
+std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context) {
+  for (const char* shader : {"attention_gradient_lanes_queries", "attention_gradient_lanes_keys", "zeros"}) {
+    if (auto reason = refuse(context, shader, "f32")) return reason;
+  }
+  const AttentionSizes sizes = attention_sizes(context);
+  if (std::max(sizes.key_width, sizes.value_width) > 256) return "its heads are wider than 256";
+  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (context.input(i).shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
+  }
+  const auto& groups = context.device().max_workgroup_count;
+  if (sizes.heads > groups[1] || sizes.batch > groups[2]) return "there are too many heads or images";
+  return std::nullopt;
+}
+
+Lowered lower_attention_gradient_lanes(const LowerContext& context) {
+  using namespace attention_gradient_input;
+  const AttentionSizes sizes = attention_sizes(context);
+  const uint32_t step = configured(context, steps_for(context)).rows;
+  const uint32_t lanes = lanes_workgroup_size(context.device());
+  const AttentionRows q = attention_rows_of(context, attention_input::q);
+  const AttentionRows k = attention_rows_of(context, attention_input::k);
+  const AttentionRows v = attention_rows_of(context, attention_input::v);
+  const uint32_t result_stride = to_u32(context.input(out).shape[2]);
+  const auto outputs = attention_gradient_outputs(context.attributes());
+
+  Lowered lowered;
+  clear_unread_columns(context, lowered);
+  lowered.scratch.push_back(sizes.batch * sizes.heads * sizes.queries * sizeof(float));
+  const Operand deltas = Operand::scratch(0);
+  const shader::AttentionGradientLanesParams params{
+      .queries = to_u32(sizes.queries),
+      .keys = to_u32(sizes.keys),
+      .heads = to_u32(sizes.heads),
+      .q_offset = q.offset,
+      .k_offset = k.offset,
+      .v_offset = v.offset,
+      .scale = static_cast<float>(context.attributes().number("scale"))};
+  const auto input = [](uint32_t i) { return Operand::input(i); };
+  const auto run = [&](const char* shader, uint64_t rows, std::vector<Operand> operands) -> Dispatch& {
+    Dispatch& dispatch = lowered.dispatches.emplace_back();
+    dispatch.shader = &find_shader(shader, "f32");
+    dispatch.constants = {
+        lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), step, q.stride, k.stride, v.stride};
+    dispatch.operands = std::move(operands);
+    dispatch.set_params(params);
+    dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
+    return dispatch;
+  };
+  run("attention_gradient_lanes_queries", sizes.queries,
+      {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
+       input(lse), input(out_gradient), Operand::output(outputs[attention_input::q]), deltas})
+      .note = std::to_string(step) + " keys a step";
+  Dispatch& keys = run("attention_gradient_lanes_keys", sizes.keys,
+                       {input(attention_input::q), input(attention_input::k), input(attention_input::v),
+                        input(lse), input(out_gradient), deltas, Operand::output(outputs[attention_input::k]),
+                        Operand::output(outputs[attention_input::v])});
+  keys.constants.push_back(result_stride);
+  keys.note = std::to_string(step) + " queries a step";
+  // A step of rows past the last one, and the last row's four elements where its width is no multiple.
+  const uint32_t widest = std::max({q.stride, k.stride, v.stride, result_stride});
+  lowered.overread_bytes = (uint64_t{step} * widest + 4) * sizeof(float);
+  return lowered;
+}
+
+std::vector<std::string> attention_gradient_lanes_configurations(const LowerContext& context) {
+  return names_of(steps_for(context));
+}
+
+}  // namespace vitrine
