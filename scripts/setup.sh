@@ -7,9 +7,11 @@
 
 # Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
-  libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev catch2)
+  libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libfreetype-dev catch2)
 # Tests do without these, and then say which of them were skipped.
-optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools)
+# The fonts are what digits are drawn with: five families, so that a quarter can be held back.
+optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools
+  fonts-dejavu-core fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
 driver_package=mesa-vulkan-drivers
 
@@ -82,21 +84,23 @@ setup_with_apt() {
 
 # Elsewhere nothing is installed: what a compiler and the PATH can't find is listed.
 check_by_hand() {
-  local tool header compiler=${CXX:-c++} missing=()
+  local tool header compiler=${CXX:-c++} missing=() flags
+  # FreeType's headers lie in a folder of their own.
+  flags=$(pkg-config --cflags freetype2 2>/dev/null || echo -I/usr/include/freetype2)
   command -v "$compiler" >/dev/null || missing+=("a C++20 compiler (GCC 13 or Clang 17, or newer)")
   for tool in cmake ninja; do command -v "$tool" >/dev/null || missing+=("$tool"); done
   command -v glslangValidator >/dev/null || command -v glslang >/dev/null || missing+=("glslang (the GLSL compiler)")
   for header in vulkan/vulkan.h volk.h vk_mem_alloc.h glm/glm.hpp CLI/CLI.hpp nlohmann/json.hpp \
-    jpeglib.h png.h zlib.h webp/demux.h catch2/catch_test_macros.hpp; do
+    jpeglib.h png.h zlib.h webp/demux.h ft2build.h catch2/catch_test_macros.hpp; do
     command -v "$compiler" >/dev/null || break
     # jpeglib.h leaves it to others to declare FILE.
-    printf '#include <cstdio>\n#include <%s>\n' "$header" | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null \
+    printf '#include <cstdio>\n#include <%s>\n' "$header" | "$compiler" -std=c++20 $flags -fsyntax-only -x c++ - 2>/dev/null \
       || missing+=("<$header>")
   done
   if [ ${#missing[@]} = 0 ]; then return; fi
   local list; list=$(printf '%s, ' "${missing[@]}")
   fail "packages are installed on Debian and Ubuntu only; please install what is missing here: ${list%, }" \
-    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp and Catch2 3 are what the headers belong to)"
+    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp, FreeType and Catch2 3 are what the headers belong to)"
 }
 
 # setup [true]: with true, also what only the tests use.

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
     add_inspect(app, common);
     add_bench(app, common);
     add_attention(app, common);
+    add_digits(app, common);
     add_train(app, common);
     add_eval(app, common);
     add_tune(app, common);

@@ -1,0 +1,104 @@
+// vitrine digits: a data set of digits, drawn with the system's fonts.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/cli/commands.h"
+#include "apps/cli/progress.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+#include "train/digits/digit_files.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct DigitsFlags {
+  std::string out;
+  DigitSet set;
+  std::vector<std::string> fonts, test_fonts;
+  bool json = false;
+};
+
+std::set<std::string> families_of(const std::vector<FaceGroup>& groups) {
+  std::set<std::string> families;
+  for (const FaceGroup& group : groups) {
+    for (const DigitFace& face : group.faces) families.insert(face.family);
+  }
+  return families;
+}
+
+size_t faces_in(const std::vector<FaceGroup>& groups) {
+  size_t faces = 0;
+  for (const FaceGroup& group : groups) faces += group.faces.size();
+  return faces;
+}
+
+void print_fonts(const char* use, const std::vector<FaceGroup>& groups) {
+  std::string list;
+  for (const std::string& family : families_of(groups)) list += (list.empty() ? "" : ", ") + family;
+  std::printf("%s fonts: %zu of %s\n", use, faces_in(groups), list.c_str());
+}
+
+void digits(const DigitsFlags& flags, const CommonOptions& common) {
+  DigitSet set = flags.set;
+  set.seed = common.seed;
+  if (set.train == 0 && set.test == 0)
+    throw Error(ErrorCode::usage, "found --train 0 and --test 0, expected some pictures");
+  std::vector<std::filesystem::path> places(flags.fonts.begin(), flags.fonts.end());
+  for (const std::filesystem::path& place : places) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(place, ignored))
+      throw Error(ErrorCode::usage,
+                  "--fonts: found no " + shown(place) + ", expected a font file or a folder of some");
+  }
+  if (places.empty()) places = font_folders();
+  const DigitFonts fonts = find_digit_fonts(places, flags.test_fonts);
+  Progress progress("pictures", uint64_t{set.train} + set.test);
+  write_digits(flags.out, fonts, set, [&](uint64_t done) { progress.show(done); });
+  progress.clear();
+  if (flags.json) {
+    const nlohmann::ordered_json line{{"out", flags.out},
+                                      {"train", set.train},
+                                      {"test", set.test},
+                                      {"size", set.size},
+                                      {"seed", set.seed},
+                                      {"font_files", fonts.files},
+                                      {"skipped_faces", fonts.skipped},
+                                      {"train_faces", faces_in(fonts.train)},
+                                      {"test_faces", faces_in(fonts.test)},
+                                      {"train_fonts", families_of(fonts.train)},
+                                      {"test_fonts", families_of(fonts.test)}};
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::printf("%s: %u training and %u test pictures of %u x %u pixels\n", shown(flags.out).c_str(), set.train,
+              set.test, set.size, set.size);
+  print_fonts("training", fonts.train);
+  print_fonts("test", fonts.test);
+}
+
+}  // namespace
+
+void add_digits(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command =
+      app.add_subcommand("digits", "A data set of digits in MNIST's format, drawn with the system's fonts");
+  auto flags = std::make_shared<DigitsFlags>();
+  command->add_option("--out", flags->out, "Folder that the files go into")->required()->type_name("DIR");
+  command->add_option("--train", flags->set.train, "Training pictures")->capture_default_str();
+  command->add_option("--test", flags->set.test, "Test pictures, of fonts that no training picture is of")
+      ->capture_default_str();
+  command->add_option("--size", flags->set.size, "Pixels a side")
+      ->check(CLI::Range(16, 512))
+      ->capture_default_str();
+  command->add_option("--fonts", flags->fonts, "Font files, or folders of them, instead of the system's")
+      ->type_name("PATH");
+  command
+      ->add_option(
+          "--test-fonts", flags->test_fonts,
+          "Beginnings of the families' names that the test set is drawn with, instead of every fourth")
+      ->type_name("NAME");
+  command->add_flag("--json", flags->json, "One line of JSON");
+  command->callback([&common, flags] { digits(*flags, common); });
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,62 @@
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command.h"
+#include "tests/support/temporary_folder.h"
+#include "train/digits/digit_fonts.h"
+
+namespace vitrine::test {
+namespace {
+
+CommandResult digits(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {VITRINE_PROGRAM, "digits"});
+  return run_command(arguments);
+}
+
+}  // namespace
+
+TEST_CASE("vitrine digits writes the same files for the same seed, and says which fonts it used") {
+  const TemporaryFolder folder;
+  const auto make = [&](const char* name, const char* seed) {
+    return digits(
+        {"--out", (folder / name).string(), "--train", "40", "--test", "20", "--seed", seed, "--json"});
+  };
+  const CommandResult first = make("a", "7");
+  if (first.status == 1 && first.err.find("fonts") != std::string::npos) SKIP(first.err);
+  REQUIRE(first.status == 0);
+  const nlohmann::json line = nlohmann::json::parse(first.out);
+  CHECK(line["train"] == 40);
+  CHECK(line["test"] == 20);
+  CHECK(line["size"] == 28);
+  CHECK(!line["train_fonts"].empty());
+  CHECK(!line["test_fonts"].empty());
+  for (const auto& family : line["test_fonts"]) {
+    for (const auto& other : line["train_fonts"]) CHECK(family != other);
+  }
+  CHECK(make("b", "7").status == 0);
+  CHECK(make("c", "8").status == 0);
+  CHECK(read_whole_file(folder / "a/train-images-idx3-ubyte").size() == 16 + 40 * 28 * 28);
+  for (const char* name : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+                           "t10k-labels-idx1-ubyte"}) {
+    CAPTURE(name);
+    CHECK(read_whole_file(folder / "a" / name) == read_whole_file(folder / "b" / name));
+    CHECK(read_whole_file(folder / "a" / name) != read_whole_file(folder / "c" / name));
+  }
+}
+
+TEST_CASE("vitrine digits refuses what it can't do in one line") {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "out").string();
+  std::filesystem::create_directory(folder / "empty");
+  const CommandResult none = digits({"--out", out, "--fonts", (folder / "empty").string()});
+  CHECK(none.status == 1);
+  CHECK(none.err.find("apt-get install fonts-dejavu-core") != std::string::npos);
+  CHECK(digits({"--out", out, "--fonts", (folder / "missing").string()}).status == 2);
+  CHECK(digits({"--out", out, "--train", "0", "--test", "0"}).status == 2);
+  CHECK(digits({"--out", out, "--size", "15"}).status == 2);
+  CHECK(digits({"--out", out, "--train", "-1"}).status == 2);
+  CHECK(digits({}).status == 2);
+  CHECK(folder.names() == std::vector<std::string>{"empty"});
+}
+
+}  // namespace vitrine::test

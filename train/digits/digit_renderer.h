@@ -1,0 +1,30 @@
+// Pictures of digits as people might write or print them: a font's digit, deformed, with uneven ink and
+// noise.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "train/digits/digit_fonts.h"
+
+namespace vitrine {
+
+// Draws picture `index` of a set: white on black, [size, size]. Which digit, which face and what is done to
+// it is a function of seed, set, index and the faces. Returns the digit.
+class DigitRenderer {
+ public:
+  // The groups must outlive the renderer. One a thread.
+  DigitRenderer(std::span<const FaceGroup> groups, uint32_t size, uint64_t seed, uint32_t set)
+      : groups_(groups), size_(size), seed_(seed), set_(set) {}
+
+  uint32_t draw(uint64_t index, std::span<uint8_t> picture);
+
+ private:
+  std::span<const FaceGroup> groups_;
+  uint32_t size_;
+  uint64_t seed_;
+  uint32_t set_;
+  Rasterizer rasterizer_;
+};
+
+}  // namespace vitrine
