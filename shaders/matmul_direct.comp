@@ -29,7 +29,7 @@
 // column. As lane numbers are constants to the driver's compiler, it sees one vector being loaded.
 //   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll], unless what
 //      computes it wrote it so (into_blocks)
-//   W  packed once by matmul_direct_panels.comp: [panels][steps][unroll][lanes]
+//   W  packed by matmul_direct_panels.comp, once where it is a constant: [panels][steps][unroll][lanes]
 // K is padded with zeros, so edges only matter to the epilogue.
 //
 // The loops ask at their end whether they go on: such drivers run the body of a loop that asks in front

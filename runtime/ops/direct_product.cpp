@@ -77,8 +77,6 @@ std::vector<std::string> direct_product_configurations(const DirectProduct& prod
 }
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
-  if (!context.input_is_constant(product.weight_input))
-    return "the weight is computed, and can't be packed at load";
   if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out)))
     return reason;
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
@@ -118,7 +116,16 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
   const Block block = block_of(product);
   const bool into_blocks = context.output_blocks(0) != nullptr;
   const DType out = into_blocks ? DType::f32 : product.out;
-  lowered.packs.push_back(pack_panels(context, product));
+  Pack panels = pack_panels(context, product);
+  Operand weight = Operand::packed(0);
+  if (context.input_is_constant(product.weight_input)) {
+    lowered.packs.push_back(std::move(panels));
+  } else {
+    weight = Operand::scratch(to_u32(lowered.scratch.size()));
+    lowered.scratch.push_back(panels.bytes);
+    panels.dispatch.operands.back() = weight;
+    lowered.dispatches.push_back(std::move(panels.dispatch));
+  }
   const uint32_t panel = panel_columns(context.device());
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
@@ -129,7 +136,7 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
                              into_blocks && product.out == DType::f16});
   dispatch.subgroup_size = panel;
   dispatch.operands = {
-      rows, Operand::packed(0), product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};
+      rows, weight, product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};
   dispatch.set_params(shader::MatmulDirectParams{
       .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};

@@ -16,7 +16,7 @@ namespace vitrine {
 // C[rows, columns] = epilogue(A[rows, depth]·W[columns, depth]ᵀ)
 struct DirectProduct {
   uint64_t rows = 0, columns = 0, depth = 0;
-  uint32_t weight_input = 0;  // which input of the node W is; it has to be a constant
+  uint32_t weight_input = 0;  // which input of the node W is
   DType weight = DType::f32, out = DType::f32;
   std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
   std::array<Operand, 3> extras{};  // bias, scale and residual
@@ -39,7 +39,7 @@ bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks);
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product);
 
 // Adds scratch 0 for the packed rows, `pack_rows` as the dispatch that fills it, the packing of W, and the
-// product, which writes output 0.
+// product, which writes output 0. A constant W is packed at load, any other before each product.
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
                         Lowered& lowered);
 // The same where `rows` is packed already.

@@ -48,7 +48,7 @@ Inputs random_inputs(Size size, Types types, Parts parts, uint64_t seed = 1) {
 }
 
 // `op` is op_matmul, or one whose kernels are a choice of matmul's.
-OpCase make_case(const Inputs& in, const OpDef& op = op_matmul) {
+OpCase make_case(const Inputs& in, const OpDef& op = op_matmul, Role weight = Role::constant) {
   const auto [m, n, k] = in.size;
   const Parts parts = in.parts;
   OpCase c;
@@ -56,7 +56,7 @@ OpCase make_case(const Inputs& in, const OpDef& op = op_matmul) {
             std::string(name_of(in.types.in)) + " to " + std::string(name_of(in.types.out)) +
             ", activation " + std::string(name_of(parts.activation)) + (parts.bias ? ", bias" : "") +
             (parts.scale ? ", scale" : "") + (parts.residual ? ", residual" : "");
-  c.inputs = {{in.x, Role::input}, {in.weight, Role::constant}};
+  c.inputs = {{in.x, Role::input}, {in.weight, weight}};
   reference::Epilogue epilogue{.activation = parts.activation};
   if (parts.bias) {
     c.inputs.push_back({in.bias, Role::constant});
@@ -236,6 +236,17 @@ TEST_CASE("matmul matches the float64 reference from f16 to f32") {
   uint64_t seed = 10;
   for (const Size size : {Size{1, 3, 1}, {7, 17, 31}, {48, 65, 7}, {65, 64, 48}, {197, 113, 192}}) {
     check(size, f16_f32, all_parts, seed += 10);
+  }
+}
+
+TEST_CASE("matmul takes weights that are computed") {
+  uint64_t seed = 10;
+  for (const Types types : {f32, f16, f16_f32}) {
+    for (const Size size : {Size{1, 1, 1}, {17, 7, 48}, {31, 65, 1}, {113, 64, 113}, {64, 48, 65}}) {
+      OpCase c = make_case(random_inputs(size, types, all_parts, seed += 10), op_matmul, Role::input);
+      c.label += ", weight computed";
+      check_op(op_matmul, c);
+    }
   }
 }
 
