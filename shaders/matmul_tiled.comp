@@ -26,6 +26,9 @@
 // into f32 (v_dot2_f32_f16) would keep the promise, but Mesa's compiler makes v_pk_mul_f16 and v_pk_fma_f16
 // of GLSL's dot, with halves in between.
 //
+// A transposed operand lies with K outermost, as shared memory has it: an invocation reads the four columns of
+// its block where they are, and has nothing to turn.
+//
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
 #version 460
@@ -59,6 +62,9 @@ layout(constant_id = 9) const uint thread_n = 4;
 layout(constant_id = 10) const uint k_multiple = 1;     // what K is a multiple of: 1, 4 or step_k
 layout(constant_id = 11) const bool aligned_n = false;  // N is a multiple of 4
 layout(constant_id = 12) const bool overlap = true;
+layout(constant_id = 13) const bool transposed_a = false;  // A is [k][m]
+layout(constant_id = 14) const bool transposed_w = false;  // W is [k][n]
+layout(constant_id = 15) const bool aligned_m = false;     // M is a multiple of 4; asked where A is transposed
 
 const uint threads_m = tile_m / thread_m;
 const uint threads_n = tile_n / thread_n;
@@ -84,7 +90,8 @@ const uint loads = (blocks + threads - 1) / threads;
 shared TILE4 tile_of_a[halves * size_m];
 shared TILE4 tile_of_w[halves * size_n];
 
-// Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours.
+// Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours. Of
+// a transposed operand the rows themselves.
 uint rows_at[loads * 4];
 TILE4 staged[loads * 4];
 const uint unit = k_multiple == 1 ? 1 : 4;
@@ -102,15 +109,35 @@ const uint unit = k_multiple == 1 ? 1 : 4;
 FETCH(fetch_a, a)
 FETCH(fetch_w, w)
 
+// Four rows of a transposed operand at one k, of which i numbers the block.
+#define FETCH_TRANSPOSED(NAME, BUFFER, ROWS, ALIGNED)                                   \
+  TILE4 NAME(uint i, uint k) {                                                          \
+    if (ALIGNED) return TILE4(BUFFER[(k * ROWS + rows_at[i * 4]) / 4]);                 \
+    return TILE4(element_of(BUFFER, k * ROWS + rows_at[i * 4]),                         \
+                 element_of(BUFFER, k * ROWS + rows_at[i * 4 + 1]),                     \
+                 element_of(BUFFER, k * ROWS + rows_at[i * 4 + 2]),                     \
+                 element_of(BUFFER, k * ROWS + rows_at[i * 4 + 3]));                    \
+  }
+FETCH_TRANSPOSED(fetch_transposed_a, a, p.m, aligned_m)
+FETCH_TRANSPOSED(fetch_transposed_w, w, p.n, aligned_n)
+
 void fetch(uint k, uint end) {
   [[unroll]] for (uint i = 0; i < loads; ++i) {
     const uint e = gl_LocalInvocationIndex + i * threads;
     const uint own_k = k + e % step_k4 * 4;
     const uint left = own_k < end ? end - own_k : 0;
     if (e < blocks_a) {
-      [[unroll]] for (uint r = 0; r < 4; ++r) staged[i * 4 + r] = fetch_a(rows_at[i * 4 + r], k, left);
+      [[unroll]] for (uint r = 0; r < 4; ++r) {
+        staged[i * 4 + r] = !transposed_a ? fetch_a(rows_at[i * 4 + r], k, left)
+                            : r < left    ? fetch_transposed_a(i, own_k + r)
+                                          : TILE4(0.0);
+      }
     } else if (blocks % threads == 0 || e < blocks) {
-      [[unroll]] for (uint r = 0; r < 4; ++r) staged[i * 4 + r] = fetch_w(rows_at[i * 4 + r], k, left);
+      [[unroll]] for (uint r = 0; r < 4; ++r) {
+        staged[i * 4 + r] = !transposed_w ? fetch_w(rows_at[i * 4 + r], k, left)
+                            : r < left    ? fetch_transposed_w(i, own_k + r)
+                                          : TILE4(0.0);
+      }
     }
   }
 }
@@ -122,8 +149,8 @@ void stage(uint half_m, uint half_n) {
     if (!left) e -= blocks_a;
     const uint k = e % step_k4 * 4;
     [[unroll]] for (uint c = 0; c < 4; ++c) {
-      const TILE4 column =
-          TILE4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
+      TILE4 column = TILE4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
+      if (left ? transposed_a : transposed_w) column = staged[i * 4 + c];
       if (left) {
         tile_of_a[half_m + SLOT(k, pitch_m) + c * pitch_m + e / step_k4] = column;
       } else if (blocks % threads == 0 || e < blocks - blocks_a) {
@@ -150,6 +177,11 @@ void main() {
     const bool left = e < blocks_a;
     const uint row = left ? first_row + e / step_k4 * 4 : first_column + (e - blocks_a) / step_k4 * 4;
     const uint last = (left ? p.m : p.n) - 1;
+    if (left ? transposed_a : transposed_w) {
+      [[unroll]] for (uint r = 0; r < 4; ++r) rows_at[i * 4 + r] = min(row + r, last);
+      if (left ? aligned_m : aligned_n) rows_at[i * 4] = min(row, last - 3);
+      continue;
+    }
     [[unroll]] for (uint r = 0; r < 4; ++r) {
       rows_at[i * 4 + r] = (min(row + r, last) * p.k + e % step_k4 * 4) / unit;
     }

@@ -22,9 +22,24 @@ constexpr std::array kernels{
 
 }  // namespace
 
+bool is_x_transposed(const Node& node) { return node.attributes.flag("transposed_x"); }
+bool is_weight_transposed(const Node& node) { return node.attributes.flag("transposed_weight"); }
+
+std::optional<std::string> refuse_transposed(const LowerContext& context) {
+  if (!is_x_transposed(context.node()) && !is_weight_transposed(context.node())) return std::nullopt;
+  return "an operand is transposed";
+}
+
+MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight) {
+  const bool columns = is_x_transposed(node);
+  return {.m = columns ? x[-1] : x.rows(),
+          .n = is_weight_transposed(node) ? weight[-1] : weight.rows(),
+          .k = columns ? x.rows() : x[-1]};
+}
+
 MatmulSizes matmul_sizes(const LowerContext& context) {
-  const Shape& weight = context.input(matmul_input::weight).shape;
-  return {.m = context.input(matmul_input::x).shape.rows(), .n = weight[0], .k = weight[1]};
+  return matmul_sizes(context.node(), context.input(matmul_input::x).shape,
+                      context.input(matmul_input::weight).shape);
 }
 
 void infer_matmul(InferContext& c) {
@@ -33,12 +48,19 @@ void infer_matmul(InferContext& c) {
   c.require(is_computable(x.dtype) && weight.dtype == x.dtype,
             "x is " + std::string(name_of(x.dtype)) + " and the weight " +
                 std::string(name_of(weight.dtype)) + ", both f32 or both f16 were expected");
-  c.require(weight.shape.rank() == 2, "the weight is " + weight.shape.to_string() + ", [N, K] was expected");
-  c.require(x.shape.rank() >= 1 && x.shape[-1] == weight.shape[1],
-            "x is " + x.shape.to_string() + " and the weight " + weight.shape.to_string() +
+  const bool turned_x = c.attributes().flag("transposed_x");
+  const bool turned_weight = c.attributes().flag("transposed_weight");
+  c.require(turned_weight ? weight.shape.rank() >= 1 : weight.shape.rank() == 2,
+            "the weight is " + weight.shape.to_string() + ", " + (turned_weight ? "[.., N]" : "[N, K]") +
+                " was expected");
+  const uint64_t n = turned_weight ? weight.shape[-1] : weight.shape[0];
+  const uint64_t k = turned_weight ? weight.shape.rows() : weight.shape[1];
+  c.require(x.shape.rank() >= 1 && (turned_x ? x.shape.rows() : x.shape[-1]) == k,
+            "x is " + x.shape.to_string() + (turned_x ? " transposed" : "") + " and the weight " +
+                weight.shape.to_string() + (turned_weight ? " transposed" : "") +
                 ", [.., K] and [N, K] were expected");
-  const uint64_t n = weight.shape[0];
   std::vector<uint64_t> dims(x.shape.dims().begin(), x.shape.dims().end());
+  if (turned_x) dims = {x.shape[-1], n};
   dims.back() = n;
   const Shape shape{std::span<const uint64_t>(dims)};
 

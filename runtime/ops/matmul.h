@@ -21,7 +21,7 @@ struct MatmulOptions {
 };
 
 // x [.., K] and weight [N, K], both f32 or both f16, give residual + scale * act(x W^T + bias) as [.., N].
-// Sums are f32 whatever the storage.
+// Sums are f32 whatever the storage. The weight may be a constant or computed.
 ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options = {});
 
 }  // namespace vitrine

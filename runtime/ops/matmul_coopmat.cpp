@@ -183,6 +183,7 @@ Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape)
 }
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
   if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
   if (auto reason = refuse(context, "matmul_coopmat", matmul_variant(context))) return reason;
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
@@ -222,6 +223,7 @@ Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShap
 }
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
   if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
   if (auto reason = refuse(context, "matmul_coopmat", flexible_variant(context))) return reason;
   if (half_grains(context.device(), 0).empty()) {

@@ -81,6 +81,7 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
 }
 
 std::optional<std::string> refuse_coopmat2(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
   if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
   if (auto reason = refuse(context, "matmul_coopmat2", matmul_variant(context))) return reason;
   if (coopmat2_shapes(context.device()).empty()) {

@@ -26,6 +26,7 @@ DirectProduct product_of(const LowerContext& context) {
 }  // namespace
 
 std::optional<std::string> refuse_direct(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
   if (auto reason = context.missing("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype)))
     return reason;
   return refuse_direct_product(context, product_of(context));

@@ -18,6 +18,7 @@ uint32_t columns_for(uint32_t rows) { return rows > 4 ? 2 : 4; }
 }  // namespace
 
 std::optional<std::string> refuse_few_rows(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
   if (auto reason = refuse(context, "matmul_few_rows", matmul_variant(context))) return reason;
   const uint64_t rows = matmul_sizes(context).m;
   if (rows > most_rows) {

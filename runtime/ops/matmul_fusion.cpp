@@ -111,11 +111,13 @@ ValueId split(Graph& graph, const Node& node) {
                 residual = node.inputs[matmul_input::residual];
   const Activation activation = activation_of(node);
   const Activation kept = keeps(Part::activation) ? activation : Activation::none;
-  ValueId y = matmul(graph, node.name, node.inputs[matmul_input::x], node.inputs[matmul_input::weight],
-                     {.bias = keeps(Part::bias) ? bias : ValueId{},
-                      .activation = kept,
-                      .scale = keeps(Part::scale) ? scale : ValueId{},
-                      .out = DType::f32});
+  Node product = node;
+  product.attributes.set("activation", static_cast<int64_t>(kept));
+  product.attributes.set("out", static_cast<int64_t>(DType::f32));
+  if (!keeps(Part::bias)) product.inputs[matmul_input::bias] = {};
+  if (!keeps(Part::scale)) product.inputs[matmul_input::scale] = {};
+  product.inputs[matmul_input::residual] = {};
+  ValueId y = graph.add(op_matmul, product.name, product.inputs, product.attributes)[0];
   if (!keeps(Part::bias) && bias) y = add(graph, node.name + ".bias", y, bias);
   if (activation != kept) y = activate(graph, node.name + ".activation", y, activation);
   if (!keeps(Part::scale) && scale) y = multiply(graph, node.name + ".scale", y, scale);

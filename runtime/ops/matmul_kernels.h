@@ -18,10 +18,17 @@ namespace matmul_input {
 constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4;
 }
 
+// Operands that lie column by column, as x [.., m] with k rows and weight [.., n] with k rows: where the rule
+// of fusion `transposed` took over what would have turned them. A kernel that can't read them so refuses.
+bool is_x_transposed(const Node& node);
+bool is_weight_transposed(const Node& node);
+std::optional<std::string> refuse_transposed(const LowerContext& context);
+
 // C[m,n] = epilogue(A[m,k] W[n,k]^T)
 struct MatmulSizes {
   uint64_t m = 0, n = 0, k = 0;
 };
+MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight);
 MatmulSizes matmul_sizes(const LowerContext& context);
 void infer_matmul(InferContext& context);
 double matmul_flops(const LowerContext& context);

@@ -11,6 +11,7 @@
 #include "runtime/ops/patch_embed.h"
 #include "runtime/ops/softmax.h"
 #include "runtime/selftest/op_case.h"
+#include "runtime/selftest/reference_gradients.h"
 #include "runtime/selftest/reference_matmul.h"
 
 namespace vitrine {
@@ -49,24 +50,35 @@ Values rows_of(const LoneNode& node, size_t input, const std::vector<uint64_t>& 
   return values;
 }
 
+// The same of a matrix that lies column by column, with `count` rows.
+Values columns_of(const LoneNode& node, size_t input, const std::vector<uint64_t>& rows, uint64_t count,
+                  uint64_t width) {
+  Values values;
+  for (const uint64_t row : rows) {
+    for (uint64_t i = 0; i < width; ++i) values.push_back(node.value(input, i * count + row));
+  }
+  return values;
+}
+
 Values optional_values(const LoneNode& node, size_t input) {
   return node.has_input(input) ? node.values(input) : Values();
 }
 
 Sample matmul_sample(const LoneNode& node) {
-  const Shape& weight = node.input(matmul_input::weight).shape;
-  const uint64_t n = weight[0], k = weight[1];
-  const std::vector<uint64_t> rows = some_rows(node.input(matmul_input::x).shape.rows());
+  const auto [m, n, k] =
+      matmul_sizes(node.node(), node.input(matmul_input::x).shape, node.input(matmul_input::weight).shape);
+  const std::vector<uint64_t> rows = some_rows(m);
+  const Values x = is_x_transposed(node.node()) ? columns_of(node, matmul_input::x, rows, m, k)
+                                                : rows_of(node, matmul_input::x, rows, k);
+  Values weight = node.values(matmul_input::weight);
+  if (is_weight_transposed(node.node())) weight = reference::transpose(weight, k, n);
   reference::Epilogue epilogue{
       .bias = optional_values(node, matmul_input::bias),
       .scale = optional_values(node, matmul_input::scale),
       .residual =
           node.has_input(matmul_input::residual) ? rows_of(node, matmul_input::residual, rows, n) : Values(),
       .activation = static_cast<Activation>(node.node().attributes.integer("activation"))};
-  Sample sample =
-      rows_sample(node, rows, n,
-                  reference::matmul(rows_of(node, matmul_input::x, rows, k),
-                                    node.values(matmul_input::weight), rows.size(), n, k, epilogue));
+  Sample sample = rows_sample(node, rows, n, reference::matmul(x, weight, rows.size(), n, k, epilogue));
   // A sum of k terms is rounded k times; what long ones may lose is measured at k = 4096.
   if (k > 1024) sample.tolerance = std::max(sample.tolerance, 5e-6);
   return sample;

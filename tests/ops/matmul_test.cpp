@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/ops/matmul_kernels.h"
+#include "runtime/selftest/reference_gradients.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
 #include "tests/support/test_device.h"
@@ -28,6 +29,11 @@ struct Parts {
 };
 constexpr Parts all_parts{true, true, true, Activation::gelu};
 
+// Operands that lie column by column.
+struct Transposed {
+  bool x = false, weight = false;
+};
+
 // The inputs of a case before its reference is computed, so that a test can change them.
 struct Inputs {
   Size size;
@@ -48,7 +54,8 @@ Inputs random_inputs(Size size, Types types, Parts parts, uint64_t seed = 1) {
 }
 
 // `op` is op_matmul, or one whose kernels are a choice of matmul's.
-OpCase make_case(const Inputs& in, const OpDef& op = op_matmul, Role weight = Role::constant) {
+OpCase make_case(const Inputs& in, const OpDef& op = op_matmul, Role weight = Role::constant,
+                 Transposed transposed = {}) {
   const auto [m, n, k] = in.size;
   const Parts parts = in.parts;
   OpCase c;
@@ -57,6 +64,14 @@ OpCase make_case(const Inputs& in, const OpDef& op = op_matmul, Role weight = Ro
             ", activation " + std::string(name_of(parts.activation)) + (parts.bias ? ", bias" : "") +
             (parts.scale ? ", scale" : "") + (parts.residual ? ", residual" : "");
   c.inputs = {{in.x, Role::input}, {in.weight, weight}};
+  if (transposed.x) c.inputs[0].tensor = {{k, m}, in.types.in, reference::transpose(in.x.values, m, k)};
+  if (transposed.weight) {
+    c.inputs[1].tensor = {{k, n}, in.types.in, reference::transpose(in.weight.values, n, k)};
+  }
+  if (transposed.x || transposed.weight) {
+    c.label +=
+        std::string(", transposed") + (transposed.x ? " x" : "") + (transposed.weight ? " weight" : "");
+  }
   reference::Epilogue epilogue{.activation = parts.activation};
   if (parts.bias) {
     c.inputs.push_back({in.bias, Role::constant});
@@ -70,20 +85,22 @@ OpCase make_case(const Inputs& in, const OpDef& op = op_matmul, Role weight = Ro
     c.inputs.push_back({in.residual, Role::input});
     epilogue.residual = in.residual.values;
   }
-  c.build = [parts, out = in.types.out, &op](Graph& graph,
-                                             std::span<const ValueId> ids) -> std::vector<ValueId> {
+  c.build = [parts, transposed, out = in.types.out, &op](
+                Graph& graph, std::span<const ValueId> ids) -> std::vector<ValueId> {
     size_t at = 2;
     const ValueId bias = parts.bias ? ids[at++] : ValueId{};
     const ValueId scale = parts.scale ? ids[at++] : ValueId{};
     const ValueId residual = parts.residual ? ids[at++] : ValueId{};
-    if (&op == &op_matmul) {
+    Attributes attributes{{"activation", static_cast<int64_t>(parts.activation)},
+                          {"out", static_cast<int64_t>(out)}};
+    if (transposed.x) attributes.set("transposed_x", int64_t{1});
+    if (transposed.weight) attributes.set("transposed_weight", int64_t{1});
+    if (&op == &op_matmul && !transposed.x && !transposed.weight) {
       return {matmul(
           graph, "y", ids[0], ids[1],
           {.bias = bias, .activation = parts.activation, .scale = scale, .residual = residual, .out = out})};
     }
-    return graph.add(
-        op, "y", {ids[0], ids[1], bias, scale, residual},
-        {{"activation", static_cast<int64_t>(parts.activation)}, {"out", static_cast<int64_t>(out)}});
+    return graph.add(op, "y", {ids[0], ids[1], bias, scale, residual}, attributes);
   };
   c.expected = {reference::matmul(in.x.values, in.weight.values, m, n, k, epilogue)};
   return c;
@@ -247,6 +264,55 @@ TEST_CASE("matmul takes weights that are computed") {
       c.label += ", weight computed";
       check_op(op_matmul, c);
     }
+  }
+}
+
+constexpr Transposed in_every_way[] = {{true, false}, {false, true}, {true, true}};
+
+TEST_CASE("matmul reads transposed operands") {
+  uint64_t seed = 10;
+  for (const Transposed transposed : in_every_way) {
+    for (const Role role : {Role::input, Role::constant}) {
+      for (const Size size : {Size{1, 1, 1},
+                              {3, 1, 17},
+                              {17, 7, 48},
+                              {31, 65, 1},
+                              {64, 48, 65},
+                              {113, 64, 113},
+                              {68, 36, 400}}) {
+        check_op(op_matmul,
+                 make_case(random_inputs(size, f32, all_parts, seed += 10), op_matmul, role, transposed));
+      }
+    }
+    for (const Types types : {f16, f16_f32}) {
+      check_op(op_matmul, make_case(random_inputs({33, 68, 70}, types, all_parts, seed += 10), op_matmul,
+                                    Role::input, transposed));
+    }
+  }
+}
+
+TEST_CASE("every tile of matmul's tiled kernel reads transposed operands") {
+  for (const Transposed transposed : in_every_way) {
+    check_op(op_matmul_slices, make_case(random_inputs({137, 135, 203}, f32, all_parts), op_matmul_slices,
+                                         Role::input, transposed));
+    check_op(op_matmul_slices,
+             make_case(random_inputs({132, 68, 64}, f16, {}), op_matmul_slices, Role::input, transposed));
+  }
+  check_op(op_matmul_tiles, make_case(random_inputs({68, 70, 35}, f32, {}), op_matmul_tiles, Role::input,
+                                      {.x = true, .weight = true}));
+}
+
+TEST_CASE("transposed operands let NaN and infinity through, and only where they belong") {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const Transposed transposed : in_every_way) {
+    Inputs inputs = random_inputs({37, 35, 41}, f32, {});
+    inputs.x.values[2 * 41 + 40] = nan;
+    inputs.x.values[36 * 41] = inf;
+    inputs.weight.values[34 * 41 + 40] = inf;
+    inputs.weight.values[7 * 41 + 3] = nan;
+    OpCase c = make_case(inputs, op_matmul, Role::input, transposed);
+    c.allow_nonfinite = true;
+    check_op(op_matmul, c);
   }
 }
 
