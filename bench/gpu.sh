@@ -6,7 +6,7 @@
 #                [--build FOLDER] [--rehearse]
 #
 # --part: tests (with validation, doctor's self-test), bench (ViT-Ti, B and L, CPU time, operators beside PyTorch, start-up,
-#   rooflines, steps of training in PyTorch), compare (ViT-B/16 beside PyTorch eager and compiled, ONNX Runtime, ggml).
+#   rooflines, steps of training beside PyTorch), compare (ViT-B/16 beside PyTorch eager and compiled, ONNX Runtime, ggml).
 #   For machines that are lent for ten minutes at a time: each fits into one such call.
 # --packages: a folder of .deb files for machines that can't install; they are unpacked beside the
 #   build and used from there. Without it scripts/setup.sh installs what is missing.
@@ -110,7 +110,7 @@ summarise() {
     show models "$python" bench/table.py "$results/bench.json"
     show operators cat "$results/operators.md"
     show start-up grep -v '^startup:' "$results/startup.log"
-    show 'steps of training, PyTorch' sed -n 's/^{/    {/p' "$results/train-pytorch.log"
+    show 'steps of training' sed -n 's/^{/    {/p' "$results/train.log" "$results/train-pytorch.log"
     local file
     for file in "$results"/roofline-*.md "$results"/compare*.md; do show "$(basename "$file" .md)" cat "$file"; done
   } >"$out/summary-$part_name.md"
@@ -180,7 +180,8 @@ part_bench() {
   roofline f16
   step startup 50 "$python" bench/startup.py --vitrine "$vitrine" --arch "$base" --rounds "$rounds" --json "$results/startup.json"
   roofline f32
-  step train-pytorch 100 "$python" bench/peers/pytorch_train_cuda.py --arch "$compared" --batch "$train_batch" --device "$gpu" \
+  step train 60 "$vitrine" bench --train "$train_config" --batch "$train_batch" --seconds "$seconds" --json
+  step train-pytorch 100 "$python" bench/peers/pytorch_train_cuda.py --config "$train_config" --batch "$train_batch" --device "$gpu" \
     --threads "$threads" --seconds "$seconds" --rounds "$rounds"
 }
 
@@ -203,12 +204,13 @@ part_compare() {
 }
 
 base=vit_base_patch16_224 compared=$base models='vit_base_patch16_224 vit_tiny_patch16_224 vit_large_patch16_224' batches=1,8,64,256
-compare_f16=1,256,64,8 compare_f32=64,1 seconds=0.5 rounds=3 tune_seconds=40 roofline_batch=64 train_batch=64
+compare_f16=1,256,64,8 compare_f32=64,1 seconds=0.5 rounds=3 tune_seconds=40 roofline_batch=64
+train_config=configs/imagenet-vit-b16.json train_batch=64
 operators=(matmul:50432x3072x768 matmul:50432x768x3072 attention:8x1370x16x64 attention:256x197x12x64)
 gemm=50432x3072x768,12608x3072x768,12608x768x3072 stream=65536x4096 gpu=cuda threads=$(nproc) self_test=()
 if $rehearse; then
   base=vit_tiny_patch16_224 compared=vit_tiny_patch32_64 batches=1,2 compare_f16=1,2 compare_f32=1 seconds=0.2 rounds=1
-  models=$base tune_seconds=5 roofline_batch=1 train_batch=2 gemm=197x768x192,197x192x768 stream=8192x1024
+  models=$base tune_seconds=5 roofline_batch=1 train_config=configs/digits.json train_batch=4 gemm=197x768x192,197x192x768 stream=8192x1024
   operators=(matmul:197x768x192 attention:1x50x3x64)
   threads=1 self_test=(--only binary)
   export OMP_WAIT_POLICY=passive  # the machine may have other work

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times steps of training a ViT in PyTorch on a CUDA device, eager and compiled; prints a JSON line for each.
 
-  pytorch_train_cuda.py [--arch vit_base_patch16_224] [--batch 64] [--modes eager,compiled] [--seconds 3]
+  pytorch_train_cuda.py --config configs/imagenet-vit-b16.json [--batch 64] [--modes eager,compiled] [--seconds 3]
 
-A step is what Vitrine's is: a batch comes from pinned memory, forward, cross-entropy, backward, AdamW with decay of
-the matrices alone (PyTorch's fused one). f32 is f32: TF32 is off, in convolutions too. The host waits for the device
+A step is what `vitrine bench --train` times: the configuration's model, loss, clipping and optimiser (PyTorch's fused
+one), on random images that come from pinned memory. f32 is f32: TF32 is off, in convolutions too. The host waits for the device
 once a round, as nobody needs a step's loss before the next step; a round's steps are timed together. Compiling is done
 before anything is timed. A peer whose loss isn't finite, or doesn't fall on the two batches that it is shown again and
 again, gets no time.
@@ -15,6 +15,7 @@ again, gets no time.
 import argparse
 import json
 import math
+import pathlib
 import statistics
 import time
 
@@ -23,20 +24,13 @@ from torch import nn
 
 import train_models
 import training
-from common import fail, sizes_of
-
-
-def config_of(arch, seed):
-    dim, depth, heads, patch, size = sizes_of(arch)
-    model = {"image_size": size, "patch_size": patch, "dim": dim, "depth": depth, "heads": heads}
-    return training.config_of({"model": model, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "seed": seed})
+from common import fail
 
 
 class Steps:
     """A model in training on two batches in turns."""
 
-    def __init__(self, options, mode):
-        config = config_of(options.arch, options.seed)
+    def __init__(self, options, config, mode):
         fields = config["model"]
         self.device = options.device
         random = torch.Generator().manual_seed(options.seed)
@@ -46,9 +40,11 @@ class Steps:
         if self.device == "cuda":
             self.batches = [(x.pin_memory(), y.pin_memory()) for x, y in self.batches]
         torch.manual_seed(options.seed)
-        self.model = train_models.FastViT(fields).to(self.device)
+        kind = train_models.FastMyViT if fields["per_head_maps"] else train_models.FastViT
+        self.model = kind(fields).to(self.device)
         self.optimizer = train_models.make_optimizer(self.model, config, fused=True)
-        criterion = nn.CrossEntropyLoss()
+        self.clip_norm = config["clip_norm"]
+        criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
         self.loss = lambda x, y: criterion(self.model(x), y)
         if mode == "compiled":
             self.loss = torch.compile(self.loss, dynamic=False)
@@ -61,6 +57,8 @@ class Steps:
         self.optimizer.zero_grad()
         loss = self.loss(x, y)
         loss.backward()
+        if self.clip_norm > 0:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.optimizer.step()
         return loss.detach()
 
@@ -78,9 +76,9 @@ class Steps:
         return 1e3 * (time.perf_counter() - started) / steps
 
 
-def measure(options, mode):
+def measure(options, config, mode):
     started = time.perf_counter()
-    steps = Steps(options, mode)
+    steps = Steps(options, config, mode)
     try:
         first = steps.step().item()
     except Exception as error:  # of any of a compiler's parts; its text is long
@@ -96,8 +94,8 @@ def measure(options, mode):
     median = statistics.median(rounds)
     on_gpu = options.device == "cuda"
     return {
-        "peer": f"pytorch-{mode}", "arch": options.arch, "batch": options.batch, "dtype": "f32", "step_ms": median,
-        "least_ms": min(rounds), "most_ms": max(rounds), "steps": count * options.rounds,
+        "peer": f"pytorch-{mode}", "config": str(options.config), "batch": options.batch, "dtype": "f32", "median_ms": median,
+        "min_ms": min(rounds), "max_ms": max(rounds), "steps": count * options.rounds,
         "images_per_second": 1e3 * options.batch / median, "ready_seconds": ready,
         "memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
@@ -107,8 +105,8 @@ def measure(options, mode):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", default="vit_base_patch16_224")
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--config", type=pathlib.Path, required=True)
+    parser.add_argument("--batch", type=int, help="instead of the configuration's")
     parser.add_argument("--modes", default="eager,compiled")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--threads", type=int, default=2, help="with --device cpu")
@@ -121,10 +119,14 @@ def main():
         fail("PyTorch finds no CUDA device")
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    config = training.read_config(options.config)
+    if config["accumulation"] != 1:
+        fail(f"{options.config}: accumulation is {config['accumulation']}, expected 1")
+    options.batch = options.batch or config["batch_size"]
     for mode in options.modes.split(","):
         if mode not in ("eager", "compiled"):
             fail(f"--modes names '{mode}', expected eager or compiled")
-        print(json.dumps(measure(options, mode)), flush=True)
+        print(json.dumps(measure(options, config, mode)), flush=True)
         if options.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
 
