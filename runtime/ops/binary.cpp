@@ -86,7 +86,14 @@ void backward(GradContext& c) {
   }
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+std::optional<std::string> refuses_quads(const LowerContext& c) {
+  return refuse_quads(c, "binary_quads", variant(c));
+}
+
+Lowered lower_quads(const LowerContext& c) { return lower_by_quads(c, lower(c), "binary_quads", variant(c)); }
+
+constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
+                                 {"quads", refuses_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

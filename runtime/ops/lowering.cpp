@@ -79,6 +79,37 @@ std::optional<std::string> refuse_half_word(const Value& value) {
   return "'" + value.name + "' starts between two 64-bit words";
 }
 
+std::optional<std::string> refuse_quads(const LowerContext& context, std::string_view shader,
+                                        std::string_view variant) {
+  if (auto reason = refuse(context, shader, variant)) return reason;
+  const auto refuse_value = [](const Value& value) -> std::optional<std::string> {
+    if (value.shape.elements() % 4 != 0) {
+      return std::to_string(value.shape.elements()) + " elements can't be moved by fours";
+    }
+    return refuse_half_word(value);
+  };
+  for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (auto reason = refuse_value(context.input(i))) return reason;
+  }
+  return refuse_value(context.output(0));
+}
+
+Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string_view shader,
+                       std::string_view variant) {
+  // A workgroup costs as much as about a hundred quads; a few for each core keep all busy.
+  constexpr uint64_t wanted_groups = 16, most_each = 64;
+  Dispatch& dispatch = lowered.dispatches.front();
+  const uint32_t local_size = workgroup_size(context.device(), 64);
+  const uint64_t pieces = ceil_div(context.output(0).shape.elements() / 4, local_size);
+  const uint32_t quads_each =
+      std::bit_floor(to_u32(std::clamp<uint64_t>(pieces / wanted_groups, 1, most_each)));
+  dispatch.shader = &find_shader(shader, variant);
+  dispatch.constants.front() = local_size;
+  dispatch.constants.push_back(quads_each);
+  dispatch.groups = spread_groups(context.device(), ceil_div(pieces, quads_each));
+  return lowered;
+}
+
 uint32_t lanes_workgroup_size(const Capabilities& device) {
   return workgroup_size(device, std::max(device.subgroup_size, 1u));
 }

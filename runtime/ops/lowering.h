@@ -46,6 +46,15 @@ std::optional<std::string> refuse_row_groups(const LowerContext& context, uint64
 // The reason why a 32-bit tensor can't be moved as 64-bit words: a state may start between two of them.
 std::optional<std::string> refuse_half_word(const Value& value);
 uint32_t lanes_workgroup_size(const Capabilities& device);
+
+// Of those that go through whole tensors by fours (shaders/lib/quad_runs.glsl): the reason why the node's
+// inputs and output can't be gone through so; and what the kernel for one element an invocation lowers to,
+// with another shader, whose constants are the same but for the workgroup's size and, at the end, the quads
+// of each.
+std::optional<std::string> refuse_quads(const LowerContext& context, std::string_view shader,
+                                        std::string_view variant);
+Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string_view shader,
+                       std::string_view variant);
 double prefer_on_cpu(const LowerContext& context);
 
 // What a kernel with several tiles needs for KernelDef::configurations and for its `lower`; `shapes` are

@@ -49,7 +49,16 @@ void backward(GradContext& c) {
                                      static_cast<Activation>(function)));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+std::optional<std::string> refuses_quads(const LowerContext& c) {
+  return refuse_quads(c, "unary_quads", name_of(c.input(0).dtype));
+}
+
+Lowered lower_quads(const LowerContext& c) {
+  return lower_by_quads(c, lower(c), "unary_quads", name_of(c.input(0).dtype));
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
+                                 {"quads", refuses_quads, prefer_on_cpu, lower_quads}};
 
 ValueId apply(Graph& graph, std::string name, ValueId x, int64_t function, double factor) {
   return graph.add(op_unary, std::move(name), {x}, {{"function", function}, {"factor", factor}})[0];
