@@ -1,4 +1,4 @@
-// Parameters of pool.comp.
+// Parameters of pool.comp and pool_gradient.comp.
 #ifndef VITRINE_POOL_H
 #define VITRINE_POOL_H
 

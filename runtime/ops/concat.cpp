@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/copy_runs.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/slice.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -58,11 +60,22 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  const int axis = resolve_axis(c.output_value(0).shape, c.attributes().integer("axis"));
+  uint64_t at = 0;
+  for (size_t i = 0; i < c.node().inputs.size(); ++i) {
+    const uint64_t size = c.input_value(i).shape[axis];
+    if (c.wants(i))
+      c.add(i, slice(c.graph(), c.name("part" + std::to_string(i)), c.gradient(0), axis, at, at + size));
+    at += size;
+  }
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_concat{"concat", infer, flops, kernels};
+const OpDef op_concat{"concat", infer, flops, kernels, backward};
 
 ValueId concat(Graph& graph, std::string name, std::vector<ValueId> parts, int axis) {
   if (parts.empty()) throw Error(ErrorCode::usage, "concat '" + name + "': there are no parts");

@@ -3,8 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/convert.h"
 #include "runtime/ops/copy_runs.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/sum_rows.h"
 
 namespace vitrine {
 namespace {
@@ -42,11 +45,17 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  const Value& x = c.input_value(0);
+  const ValueId sum = sum_rows(c.graph(), c.name("x"), c.gradient(0), x.shape.rank());
+  c.add(0, convert(c.graph(), c.name("convert"), sum, x.dtype));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_repeat{"repeat", infer, flops, kernels};
+const OpDef op_repeat{"repeat", infer, flops, kernels, backward};
 
 ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count) {
   return graph.add(op_repeat, std::move(name), {x}, {{"count", static_cast<int64_t>(count)}})[0];

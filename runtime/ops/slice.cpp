@@ -3,8 +3,10 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/copy_runs.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/pad.h"
 
 namespace vitrine {
 namespace {
@@ -55,11 +57,18 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
+void backward(GradContext& c) {
+  const Shape& x = c.input_value(0).shape;
+  const int axis = resolve_axis(x, c.attributes().integer("axis"));
+  c.add(0, pad(c.graph(), c.name("x"), c.gradient(0), axis,
+               static_cast<uint64_t>(c.attributes().integer("begin")), x[axis]));
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_slice{"slice", infer, flops, kernels};
+const OpDef op_slice{"slice", infer, flops, kernels, backward};
 
 ValueId slice(Graph& graph, std::string name, ValueId x, int axis, uint64_t begin, uint64_t end) {
   return graph.add(op_slice, std::move(name), {x},
