@@ -13,6 +13,7 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint rows_each = 4;
 layout(constant_id = 2) const bool has_bias = false;
+layout(constant_id = 3) const bool turned = false;  // w is [g][k][n]
 
 layout(push_constant) uniform Push { GroupedMatmulParams p; };
 layout(set = 0, binding = 0) readonly buffer X { T x[]; };
@@ -36,7 +37,7 @@ void main() {
     at[i] = (min(first_row + i, p.rows - 1) * p.groups + group) * p.k;
   }
   for (uint k = 0; k < p.k; ++k) {
-    const float weight = load_float(w[column * p.k + k]);
+    const float weight = load_float(w[turned ? (group * p.k + k) * p.n + column % p.n : column * p.k + k]);
     [[unroll]] for (uint i = 0; i < rows_each; ++i) sums[i] += load_float(x[at[i] + k]) * weight;
   }
   const float offset = has_bias ? bias[column] : 0.0;

@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/weight_gradient.h"
 #include "shaders/grouped_matmul.h"
 
 namespace vitrine {
@@ -10,6 +12,16 @@ namespace {
 
 constexpr uint32_t input_x = 0, input_weight = 1, input_bias = 2;
 constexpr uint32_t rows_each = 4;
+
+struct Sizes {
+  uint64_t groups = 0, n = 0, k = 0;  // n outputs of a group for k inputs
+};
+Sizes sizes_of(const Shape& weight, bool turned) {
+  return {weight[0], weight[turned ? 2 : 1], weight[turned ? 1 : 2]};
+}
+Sizes sizes_of(const LowerContext& c) {
+  return sizes_of(c.input(input_weight).shape, c.attributes().flag("turned"));
+}
 
 void infer(InferContext& c) {
   const Value& x = c.input(input_x);
@@ -19,10 +31,11 @@ void infer(InferContext& c) {
                 std::string(name_of(weight.dtype)) + ", both f32 or both f16 were expected");
   c.require(weight.shape.rank() == 3,
             "the weight is " + weight.shape.to_string() + ", [G, N, K] was expected");
-  const uint64_t groups = weight.shape[0], n = weight.shape[1], k = weight.shape[2];
+  const bool turned = c.attributes().flag("turned");
+  const auto [groups, n, k] = sizes_of(weight.shape, turned);
   c.require(x.shape.rank() >= 1 && x.shape[-1] == groups * k,
             "x is " + x.shape.to_string() + " and the weight " + weight.shape.to_string() +
-                ", [.., G*K] and [G, N, K] were expected");
+                (turned ? ", [.., G*N]" : ", [.., G*K]") + " and [G, N, K] were expected");
   if (c.has_input(input_bias)) {
     const Value& bias = c.input(input_bias);
     c.require(bias.dtype == DType::f32 && bias.shape == Shape{groups, n},
@@ -35,8 +48,7 @@ void infer(InferContext& c) {
 }
 
 double flops(const LowerContext& c) {
-  return 2.0 * static_cast<double>(c.output(0).shape.elements()) *
-         static_cast<double>(c.input(input_weight).shape[2]);
+  return 2.0 * static_cast<double>(c.output(0).shape.elements()) * static_cast<double>(sizes_of(c).k);
 }
 
 std::optional<std::string> refuses(const LowerContext& c) {
@@ -44,35 +56,54 @@ std::optional<std::string> refuses(const LowerContext& c) {
 }
 
 Lowered lower(const LowerContext& c) {
-  const Shape& weight = c.input(input_weight).shape;
+  const Sizes sizes = sizes_of(c);
   const uint64_t rows = c.input(input_x).shape.rows();
-  const uint64_t jobs = ceil_div(rows, rows_each) * weight[0] * weight[1];
+  const uint64_t jobs = ceil_div(rows, rows_each) * sizes.groups * sizes.n;
   const uint32_t local_size = workgroup_size(c.device(), 64);
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("grouped_matmul", name_of(c.input(input_x).dtype));
-  dispatch.constants = {local_size, rows_each, c.has_input(input_bias)};
+  dispatch.constants = {local_size, rows_each, c.has_input(input_bias), c.attributes().flag("turned")};
   dispatch.operands = {Operand::input(input_x), Operand::input(input_weight),
                        c.has_input(input_bias) ? Operand::input(input_bias) : Operand::nothing(),
                        Operand::output(0)};
   dispatch.set_params(shader::GroupedMatmulParams{.rows = to_u32(rows),
-                                                  .groups = to_u32(weight[0]),
-                                                  .n = to_u32(weight[1]),
-                                                  .k = to_u32(weight[2]),
+                                                  .groups = to_u32(sizes.groups),
+                                                  .n = to_u32(sizes.n),
+                                                  .k = to_u32(sizes.k),
                                                   .jobs = to_u32(jobs)});
   dispatch.groups = spread_groups(c.device(), ceil_div(jobs, local_size));
   return lowered;
+}
+
+void backward(GradContext& c) {
+  if (c.input_value(input_x).dtype != DType::f32) c.refuse("only f32 has a derivative");
+  if (c.attributes().flag("turned")) c.refuse("its derivative has none of its own");
+  const ValueId dy = c.gradient(0);
+  if (c.wants(input_weight) || c.wants(input_bias)) {
+    const WeightGradient found =
+        weight_gradient(c.graph(), c.name("weight"), dy, c.input(input_x),
+                        {.groups = c.input_value(input_weight).shape[0], .bias = c.wants(input_bias)});
+    c.add(input_weight, found.weight);
+    if (found.bias) c.add(input_bias, found.bias);
+  }
+  if (c.wants(input_x))
+    c.add(input_x, grouped_matmul_turned(c.graph(), c.name("x"), dy, c.input(input_weight)));
 }
 
 constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_grouped_matmul{"grouped_matmul", infer, flops, kernels};
+const OpDef op_grouped_matmul{"grouped_matmul", infer, flops, kernels, backward};
 
 ValueId grouped_matmul(Graph& graph, std::string name, ValueId x, ValueId weight, ValueId bias) {
   return graph.add(op_grouped_matmul, std::move(name), {x, weight, bias})[0];
+}
+
+ValueId grouped_matmul_turned(Graph& graph, std::string name, ValueId x, ValueId weight) {
+  return graph.add(op_grouped_matmul, std::move(name), {x, weight, {}}, {{"turned", int64_t{1}}})[0];
 }
 
 }  // namespace vitrine

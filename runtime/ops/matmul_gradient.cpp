@@ -8,6 +8,7 @@
 #include "runtime/ops/sum_rows.h"
 #include "runtime/ops/transpose.h"
 #include "runtime/ops/unary.h"
+#include "runtime/ops/weight_gradient.h"
 
 namespace vitrine {
 
@@ -34,18 +35,16 @@ void differentiate_matmul(GradContext& c) {
   if (!below) return;
   if (scaled) dz = multiply(graph, c.name("scaled"), dz, c.input(at::scale));
   if (activation != Activation::none) dz = activation_gradient(graph, c.name("z"), dz, z, activation);
-  if (c.wants(at::bias)) c.add(at::bias, sum_rows(graph, c.name("bias"), dz));
-
-  if (!c.wants(at::x) && !c.wants(at::weight)) return;
-  dz = convert(graph, c.name("narrow"), dz, c.input_value(at::x).dtype);
-  if (c.wants(at::x)) {
-    const ValueId turned = transpose(graph, c.name("x.weight"), c.input(at::weight));
-    c.add(at::x, matmul(graph, c.name("x"), dz, turned));
+  if (c.wants(at::weight) || c.wants(at::bias)) {
+    const ValueId x = c.wants(at::weight) ? c.input(at::x) : ValueId{};
+    const WeightGradient found = linear_gradients(graph, c.name("weight"), dz, x, c.wants(at::bias));
+    if (found.weight) c.add(at::weight, found.weight);
+    if (found.bias) c.add(at::bias, found.bias);
   }
-  if (c.wants(at::weight)) {
-    const ValueId left = transpose_rows(graph, c.name("weight.y"), dz);
-    const ValueId right = transpose_rows(graph, c.name("weight.x"), c.input(at::x));
-    c.add(at::weight, matmul(graph, c.name("weight"), left, right));
+  if (c.wants(at::x)) {
+    const ValueId narrow = convert(graph, c.name("narrow"), dz, c.input_value(at::x).dtype);
+    const ValueId turned = transpose(graph, c.name("x.weight"), c.input(at::weight));
+    c.add(at::x, matmul(graph, c.name("x"), narrow, turned));
   }
 }
 

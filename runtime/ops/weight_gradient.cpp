@@ -1,0 +1,123 @@
+#include "runtime/ops/weight_gradient.h"
+
+#include <utility>
+
+#include "runtime/ops/convert.h"
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/sum_rows.h"
+#include "runtime/ops/transpose.h"
+#include "shaders/weight_gradient.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint32_t dy_input = 0, x_input = 1;
+constexpr uint64_t side = 4;  // of a workgroup's tile
+
+struct Sizes {
+  uint64_t rows = 0, groups = 1, n = 0, k = 0;
+  uint64_t tiles() const { return groups * ceil_div(n, side) * ceil_div(k, side); }
+};
+
+template <typename Context>
+Sizes sizes_of(const Context& c) {
+  const auto groups = static_cast<uint64_t>(c.attributes().integer("groups"));
+  Sizes sizes{.groups = groups ? groups : 1};
+  sizes.rows = c.input(dy_input).shape.rows();
+  sizes.n = c.input(dy_input).shape[-1] / sizes.groups;
+  sizes.k = c.input(x_input).shape[-1] / sizes.groups;
+  return sizes;
+}
+
+void infer(InferContext& c) {
+  const Value& dy = c.input(dy_input);
+  const Value& x = c.input(x_input);
+  for (const Value* value : {&dy, &x}) {
+    c.require(value->dtype == DType::f32 && value->shape.rank() >= 1,
+              "'" + value->name + "' is " + std::string(name_of(value->dtype)) + " " +
+                  value->shape.to_string() + ", f32 [.., columns] was expected");
+  }
+  const auto groups = static_cast<uint64_t>(c.attributes().integer("groups"));
+  const Sizes sizes = sizes_of(c);
+  c.require(
+      x.shape.rows() == sizes.rows && dy.shape[-1] % sizes.groups == 0 && x.shape[-1] % sizes.groups == 0,
+      "dy is " + dy.shape.to_string() + " and x " + x.shape.to_string() + ", as many rows of a multiple of " +
+          std::to_string(sizes.groups) + " elements were expected");
+  c.output(groups ? Shape{groups, sizes.n, sizes.k} : Shape{sizes.n, sizes.k}, DType::f32);
+  if (c.attributes().flag("bias"))
+    c.output(groups ? Shape{groups, sizes.n} : Shape{sizes.n}, DType::f32, "bias");
+}
+
+double flops(const LowerContext& c) {
+  return 2.0 * static_cast<double>(c.input(dy_input).shape.rows()) *
+         static_cast<double>(c.output(0).shape.elements());
+}
+
+Lowered lower_as(const LowerContext& c, std::string_view variant, uint32_t wanted_size) {
+  const Sizes sizes = sizes_of(c);
+  const bool bias = c.attributes().flag("bias");
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("weight_gradient", variant);
+  dispatch.constants = {workgroup_size(c.device(), wanted_size), to_u32(sizes.n), to_u32(sizes.k),
+                        to_u32(sizes.groups), bias};
+  dispatch.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::output(0),
+                       bias ? Operand::output(1) : Operand::nothing()};
+  dispatch.set_params(shader::WeightGradientParams{to_u32(sizes.rows), to_u32(sizes.tiles())});
+  dispatch.groups = spread_groups(c.device(), sizes.tiles());
+  return lowered;
+}
+
+std::optional<std::string> refuse_simple(const LowerContext& c) {
+  return refuse(c, "weight_gradient", "f32");
+}
+
+// 20 sums an invocation, for which 128 of them need 10 KB of shared memory.
+Lowered lower_simple(const LowerContext& c) { return lower_as(c, "f32", 128); }
+
+std::optional<std::string> refuse_quads(const LowerContext& c) {
+  if (auto reason = refuse(c, "weight_gradient", "f32_quads")) return reason;
+  for (const uint32_t i : {dy_input, x_input}) {
+    if (auto reason = refuse_half_word(c.input(i))) return reason;
+  }
+  const Sizes sizes = sizes_of(c);
+  if (sizes.n % 4 == 0 && sizes.k % 4 == 0) return std::nullopt;
+  return "matrices of " + std::to_string(sizes.n) + " x " + std::to_string(sizes.k) +
+         " can't be cut into tiles of 4 x 4";
+}
+
+Lowered lower_quads(const LowerContext& c) { return lower_as(c, "f32_quads", 64); }
+
+constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
+                                 {"quads", refuse_quads, prefer_on_cpu, lower_quads}};
+
+}  // namespace
+
+const OpDef op_weight_gradient{"weight_gradient", infer, flops, kernels};
+
+WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, ValueId x,
+                               const WeightGradientOptions& options) {
+  const auto out =
+      graph.add(op_weight_gradient, std::move(name), {dy, x},
+                {{"groups", static_cast<int64_t>(options.groups)}, {"bias", int64_t{options.bias}}});
+  return {out[0], options.bias ? out[1] : ValueId{}};
+}
+
+WeightGradient linear_gradients(Graph& graph, const std::string& name, ValueId dy, ValueId x, bool bias) {
+  // Up to here a workgroup for each 4 x 4 elements leaves a transposed product behind.
+  constexpr uint64_t small = 1024;
+  const bool is_small = x && graph.value(x).dtype == DType::f32 &&
+                        graph.value(dy).shape[-1] * graph.value(x).shape[-1] <= small;
+  if (is_small) return weight_gradient(graph, name, dy, x, {.bias = bias});
+  WeightGradient result;
+  if (bias) result.bias = sum_rows(graph, name + ".bias", dy);
+  if (x) {
+    const ValueId narrow = convert(graph, name + ".narrow", dy, graph.value(x).dtype);
+    result.weight = matmul(graph, name, transpose_rows(graph, name + ".y", narrow),
+                           transpose_rows(graph, name + ".x", x));
+  }
+  return result;
+}
+
+}  // namespace vitrine
