@@ -2,8 +2,14 @@
 
 #include <utility>
 
+#include "runtime/graph/autodiff.h"
 #include "runtime/ops/direct_product.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/reshape.h"
+#include "runtime/ops/transpose.h"
+#include "runtime/ops/unfold.h"
+#include "runtime/ops/weight_gradient.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/activation.h"
 #include "shaders/patch_embed.h"
@@ -136,13 +142,37 @@ std::vector<std::string> direct_configurations(const LowerContext& c) {
   return direct_product_configurations(product_of(c));
 }
 
+// The product of unfolded patches with the weight.
+void backward(GradContext& c) {
+  if (c.input_value(weight_input).dtype != DType::f32 || c.output_value(0).dtype != DType::f32)
+    c.refuse("only a weight and tokens in f32 have a derivative");
+  Graph& graph = c.graph();
+  const Shape weight = c.input_value(weight_input).shape, image = c.input_value(image_input).shape;
+  const PatchSize patch{weight[2], weight[3]};
+  const uint64_t dims = weight[0], depth = weight.elements() / dims;
+  if (c.wants(weight_input) || c.wants(bias_input)) {
+    ValueId rows;
+    if (c.wants(weight_input)) rows = unfold(graph, c.name("patches"), c.input(image_input), patch);
+    const WeightGradient found =
+        linear_gradients(graph, c.name("weight"), c.gradient(0), rows, c.wants(bias_input));
+    if (found.weight) c.add(weight_input, reshape(graph, c.name("weight.shape"), found.weight, weight));
+    if (found.bias) c.add(bias_input, found.bias);
+  }
+  if (c.wants(image_input)) {
+    const ValueId matrix = reshape(graph, c.name("matrix"), c.input(weight_input), {dims, depth});
+    const ValueId rows =
+        matmul(graph, c.name("rows"), c.gradient(0), transpose(graph, c.name("turned"), matrix));
+    c.add(image_input, fold(graph, c.name("image"), rows, image[2], image[3], patch));
+  }
+}
+
 constexpr KernelDef kernels[] = {
     {"tiled", refuses, no_preference, lower},
     {"direct", refuses_direct, prefer_direct_product, lower_direct, direct_configurations}};
 
 }  // namespace
 
-const OpDef op_patch_embed{"patch_embed", infer, flops, kernels};
+const OpDef op_patch_embed{"patch_embed", infer, flops, kernels, backward};
 
 ValueId patch_embed(Graph& graph, std::string name, ValueId image, ValueId weight, ValueId bias,
                     const PatchEmbedOptions& options) {
