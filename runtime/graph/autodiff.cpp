@@ -138,6 +138,12 @@ std::vector<ValueId> add_gradients(Graph& graph, std::span<const GradientSeed> s
   return Differentiation(graph, wrt, options).run(seeds, wrt);
 }
 
-Graph plain_graph(const Graph& graph) { return *fuse(std::make_shared<Graph>(graph), {}).graph; }
+Graph plain_graph(const Graph& graph) {
+  FusionSet rules;
+  for (const FusionRule* rule : all_fusion_rules()) {
+    if (rule->has_derivative) rules.insert(std::string(rule->name));
+  }
+  return *fuse(std::make_shared<Graph>(graph), rules).graph;
+}
 
 }  // namespace vitrine

@@ -60,7 +60,8 @@ struct AutodiffOptions {
 std::vector<ValueId> add_gradients(Graph& graph, std::span<const GradientSeed> seeds,
                                    std::span<const ValueId> wrt, const AutodiffOptions& options = {});
 
-// The graph with every node split into what rules of fusion would merge again. Inputs, constants, states and
+// The graph with every node split into what rules of fusion would merge again, but for what has a derivative
+// as a whole (FusionRule::has_derivative). Inputs, constants, states and
 // outputs keep their names; other values are new ones.
 Graph plain_graph(const Graph& graph);
 

@@ -54,6 +54,8 @@ struct FusionRule {
   // For a node that holds the part: appends nodes to `graph` that do the same without, and returns their
   // result. The node's inputs are values of `graph`.
   ValueId (*split)(Graph& graph, const Node& node);
+  // Whether the one node that does both has a derivative: plain_graph() leaves it whole.
+  bool has_derivative = false;
 };
 
 // All rules of this build. Their order is that in which they are tried.

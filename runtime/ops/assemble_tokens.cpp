@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/ops/assemble_tokens_gradient.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/assemble_tokens.h"
 
@@ -108,7 +109,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_assemble_tokens{"assemble_tokens", infer, flops, kernels};
+const OpDef op_assemble_tokens{"assemble_tokens", infer, flops, kernels, differentiate_assemble_tokens};
 
 ValueId assemble_tokens(Graph& graph, std::string name, ValueId patches, const TokenOptions& options) {
   return graph.add(

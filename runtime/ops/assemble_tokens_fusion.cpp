@@ -130,10 +130,11 @@ constexpr std::string_view name = "tokens";
 
 }  // namespace
 
-extern const FusionRule fuse_tokens{name, "tokens repeated and concatenated", holds, take_tokens, split};
-extern const FusionRule fuse_token_positions{name, "positions added to all tokens", holds_nothing,
-                                             take_positions, nullptr};
-extern const FusionRule fuse_patch_positions{name, "positions added to the patches", holds_nothing,
-                                             take_patch_positions, nullptr};
+extern const FusionRule fuse_tokens{name, "tokens repeated and concatenated", holds, take_tokens, split,
+                                    true};
+extern const FusionRule fuse_token_positions{
+    name, "positions added to all tokens", holds_nothing, take_positions, nullptr, true};
+extern const FusionRule fuse_patch_positions{
+    name, "positions added to the patches", holds_nothing, take_patch_positions, nullptr, true};
 
 }  // namespace vitrine

@@ -127,8 +127,8 @@ ValueId split(Graph& graph, const Node& node) {
 
 }  // namespace
 
-extern const FusionRule fuse_matmul_bias{"bias", "a row added behind a matrix product", holds<Part::bias>,
-                                         take_bias, split<Part::bias>};
+extern const FusionRule fuse_matmul_bias{
+    "bias", "a row added behind a matrix product", holds<Part::bias>, take_bias, split<Part::bias>, true};
 extern const FusionRule fuse_matmul_activation{"activation", "an activation behind a matrix product",
                                                holds<Part::activation>, take_activation,
                                                split<Part::activation>};

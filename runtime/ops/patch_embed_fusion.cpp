@@ -37,7 +37,7 @@ ValueId split(Graph& graph, const Node& node) {
 
 }  // namespace
 
-extern const FusionRule fuse_patch_embed_bias{"bias", "a row added behind a patch embedding", holds, take,
-                                              split};
+extern const FusionRule fuse_patch_embed_bias{
+    "bias", "a row added behind a patch embedding", holds, take, split, true};
 
 }  // namespace vitrine
