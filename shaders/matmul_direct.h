@@ -1,4 +1,4 @@
-// Parameters of matmul_direct.comp, matmul_direct_rows.comp and matmul_direct_panels.comp.
+// Parameters of the shaders matmul_direct*.comp.
 #ifndef VITRINE_MATMUL_DIRECT_H
 #define VITRINE_MATMUL_DIRECT_H
 #include "lib/shared.h"
@@ -11,6 +11,14 @@ struct MatmulDirectParams {
   uint steps;    // of K
 };
 VITRINE_SHARED_SIZE(MatmulDirectParams, 12);
+
+struct MatmulDirectColumnsParams {
+  uint rows;         // of A and C
+  uint columns;      // of C
+  uint depth;        // K
+  uint slice_steps;  // whole steps of K that a slice takes
+};
+VITRINE_SHARED_SIZE(MatmulDirectColumnsParams, 16);
 
 struct MatmulDirectPanelsParams {
   uint columns;      // of C: rows of W

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/matmul_kernels.h"
 #include "shaders/matmul_direct.h"
 
 namespace vitrine {
@@ -11,6 +12,10 @@ namespace {
 // Every lane reads the whole row of a panel; with wider subgroups than a CPU's, that would be most of the
 // work.
 constexpr uint32_t most_lanes = 16;
+
+// Where the depth lies outermost and there are few outputs, their sums are cut into slices, so that all cores
+// have work and no sum gets as long as a batch has rows.
+constexpr uint64_t wanted_groups = 32, shortest_slice = 8;  // steps
 
 struct Block {
   uint32_t rows, group;
@@ -68,6 +73,23 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
   return pack;
 }
 
+bool is_in_place(const DirectProduct& product) { return product.rows_in_place || product.weight_in_place; }
+
+// What the product is multiplied with: W itself, or its panels.
+Operand weight_of(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
+  if (product.weight_in_place) return Operand::input(product.weight_input);
+  Pack panels = pack_panels(context, product);
+  if (context.input_is_constant(product.weight_input)) {
+    lowered.packs.push_back(std::move(panels));
+    return Operand::packed(0);
+  }
+  const Operand weight = Operand::scratch(to_u32(lowered.scratch.size()));
+  lowered.scratch.push_back(panels.bytes);
+  panels.dispatch.operands.back() = weight;
+  lowered.dispatches.push_back(std::move(panels.dispatch));
+  return weight;
+}
+
 }  // namespace
 
 uint32_t DirectProduct::block_rows() const { return block_of(*this).rows; }
@@ -77,6 +99,11 @@ std::vector<std::string> direct_product_configurations(const DirectProduct& prod
 }
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
+  if (is_in_place(product)) {
+    if (product.weight != DType::f32 || product.out != DType::f32)
+      return "an operand is transposed, and not f32";
+    if (auto reason = context.missing("matmul_direct_columns", "f32")) return reason;
+  }
   if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out)))
     return reason;
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
@@ -92,7 +119,7 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
 }
 
 std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
-  if (product.depth % product.unroll != 0) return std::nullopt;
+  if (product.rows_in_place || product.depth % product.unroll != 0) return std::nullopt;
   return RowBlocks{.rows = product.rows,
                    .depth = product.depth,
                    .block_rows = product.block_rows(),
@@ -100,7 +127,7 @@ std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
 }
 
 bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks) {
-  return blocks.rows == product.rows && blocks.depth == product.columns &&
+  return !is_in_place(product) && blocks.rows == product.rows && blocks.depth == product.columns &&
          blocks.block_rows == product.block_rows() && blocks.unroll == product.unroll;
 }
 
@@ -116,16 +143,7 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
   const Block block = block_of(product);
   const bool into_blocks = context.output_blocks(0) != nullptr;
   const DType out = into_blocks ? DType::f32 : product.out;
-  Pack panels = pack_panels(context, product);
-  Operand weight = Operand::packed(0);
-  if (context.input_is_constant(product.weight_input)) {
-    lowered.packs.push_back(std::move(panels));
-  } else {
-    weight = Operand::scratch(to_u32(lowered.scratch.size()));
-    lowered.scratch.push_back(panels.bytes);
-    panels.dispatch.operands.back() = weight;
-    lowered.dispatches.push_back(std::move(panels.dispatch));
-  }
+  const Operand weight = weight_of(context, product, lowered);
   const uint32_t panel = panel_columns(context.device());
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
@@ -141,6 +159,39 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
       .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane" + (into_blocks ? ", into blocks" : "");
+  if (!is_in_place(product)) return;
+  dispatch.shader = &find_shader("matmul_direct_columns", "f32");
+  dispatch.constants.resize(product.epilogue.size() + 5);
+  dispatch.constants.insert(dispatch.constants.end(), {product.rows_in_place, product.weight_in_place});
+  dispatch.set_params(
+      shader::MatmulDirectColumnsParams{.rows = to_u32(product.rows),
+                                        .columns = to_u32(product.columns),
+                                        .depth = to_u32(product.depth),
+                                        .slice_steps = to_u32(product.depth / product.unroll)});
+  // Of a block of rows, or of columns, that ends behind the last one.
+  lowered.overread_bytes = std::max(block.rows, panel) * sizeof(float);
+}
+
+void add_sliced_product(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
+  Lowered whole;
+  add_packed_product(context, product, Operand::input(matmul_input::x), whole);
+  Dispatch& dispatch = whole.dispatches.back();
+  lowered.overread_bytes = whole.overread_bytes;
+  const uint64_t steps = product.depth / product.unroll;
+  const uint64_t groups = uint64_t{dispatch.groups[0]} * dispatch.groups[1];
+  const uint64_t wanted = std::min(ceil_div(wanted_groups, groups), steps / shortest_slice);
+  if (wanted < 2) {
+    lowered.dispatches.push_back(std::move(dispatch));
+    return;
+  }
+  const uint64_t slice_steps = ceil_div(steps, wanted);
+  const auto slices = to_u32(ceil_div(steps, slice_steps));
+  dispatch.set_params(shader::MatmulDirectColumnsParams{.rows = to_u32(product.rows),
+                                                        .columns = to_u32(product.columns),
+                                                        .depth = to_u32(product.depth),
+                                                        .slice_steps = to_u32(slice_steps)});
+  dispatch.groups[2] = slices;
+  sum_slices(context, std::move(dispatch), {slices, slice_steps * product.unroll}, lowered);
 }
 
 double prefer_direct_product(const LowerContext& context) {

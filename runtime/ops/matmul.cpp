@@ -14,6 +14,7 @@ constexpr std::array kernels{
     KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
               direct_likes_blocks, direct_writes_blocks},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
+    KernelDef{"small", refuse_small, prefer_small, lower_small},
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
     KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
               coopmat_flexible_configurations},

@@ -20,13 +20,14 @@ DirectProduct product_of(const LowerContext& context) {
           .epilogue = epilogue_constants(context),
           .extras = {operands[matmul_input::bias], operands[matmul_input::scale],
                      operands[matmul_input::residual]},
+          .rows_in_place = is_x_transposed(context.node()),
+          .weight_in_place = is_weight_transposed(context.node()),
           .configuration = context.configuration()};
 }
 
 }  // namespace
 
 std::optional<std::string> refuse_direct(const LowerContext& context) {
-  if (auto reason = refuse_transposed(context)) return reason;
   if (auto reason = context.missing("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype)))
     return reason;
   return refuse_direct_product(context, product_of(context));
@@ -43,6 +44,14 @@ Lowered lower_direct(const LowerContext& context) {
   Lowered lowered;
   lowered.in_place = matmul_in_place(context);
   if (context.input_blocks(matmul_input::x)) {
+    add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
+    return lowered;
+  }
+  if (product.rows_in_place && product.weight_in_place) {
+    add_sliced_product(context, product, lowered);
+    return lowered;
+  }
+  if (product.rows_in_place) {
     add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
     return lowered;
   }

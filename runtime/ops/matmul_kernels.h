@@ -172,6 +172,12 @@ double prefer_coopmat2(const LowerContext& context);
 Lowered lower_coopmat2(const LowerContext& context);
 std::vector<std::string> coopmat2_configurations(const LowerContext& context);
 
+// ---- small: weights of at most 64 x 64, devices that are a CPU ----------------------------------------
+
+std::optional<std::string> refuse_small(const LowerContext& context);
+double prefer_small(const LowerContext& context);
+Lowered lower_small(const LowerContext& context);
+
 // ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
 
 std::optional<std::string> refuse_direct(const LowerContext& context);

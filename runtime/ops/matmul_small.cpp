@@ -1,0 +1,51 @@
+// The kernel of matmul for small weights, on devices that are a CPU (shaders/matmul_small.comp).
+#include "shaders/matmul_small.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/matmul_kernels.h"
+
+namespace vitrine {
+namespace {
+
+// A row stays in registers, and its code is unrolled for eight columns.
+constexpr uint64_t most_depth = 64, most_columns = 64;
+// A workgroup costs about as much as a hundred nanoseconds of arithmetic.
+constexpr uint64_t wanted_groups = 32;
+
+}  // namespace
+
+std::optional<std::string> refuse_small(const LowerContext& context) {
+  if (context.input(matmul_input::x).dtype != DType::f32) return "x is f16, it only reads f32";
+  if (is_x_transposed(context.node())) return "x is transposed";
+  const MatmulSizes sizes = matmul_sizes(context);
+  if (sizes.k > most_depth || sizes.n > most_columns) {
+    return "a weight of " + std::to_string(sizes.n) + " x " + std::to_string(sizes.k) + " is larger than " +
+           std::to_string(most_columns) + " x " + std::to_string(most_depth);
+  }
+  return refuse(context, "matmul_small", "f32");
+}
+
+double prefer_small(const LowerContext& context) { return context.device().type == DeviceType::cpu ? 4 : -2; }
+
+Lowered lower_small(const LowerContext& context) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  const auto rows_each = std::bit_ceil(ceil_div(sizes.m, wanted_groups));
+  const auto threads = workgroup_size(
+      context.device(), to_u32(std::clamp<uint64_t>(rows_each, lanes_workgroup_size(context.device()), 256)));
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("matmul_small", "f32");
+  dispatch.constants = epilogue_constants(context);
+  dispatch.constants.insert(dispatch.constants.end(), {threads, to_u32(sizes.k), to_u32(sizes.n),
+                                                       is_weight_transposed(context.node())});
+  dispatch.operands = matmul_operands(context);
+  dispatch.set_params(shader::MatmulSmallParams{to_u32(sizes.m)});
+  dispatch.groups = {to_u32(ceil_div(sizes.m, threads)), 1, 1};
+  lowered.in_place = matmul_in_place(context);
+  return lowered;
+}
+
+}  // namespace vitrine
