@@ -8,7 +8,6 @@
 #include "lib/quads.glsl"
 #include "matmul_small.h"
 
-layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer OutFloats { float at[]; };
 layout(push_constant) uniform Push {
   InWords a;
   Floats w;
