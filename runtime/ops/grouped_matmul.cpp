@@ -92,7 +92,41 @@ void backward(GradContext& c) {
     c.add(input_x, grouped_matmul_turned(c.graph(), c.name("x"), dy, c.input(input_weight)));
 }
 
-constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower}};
+// A row stays in registers, and its code is unrolled.
+constexpr uint64_t most_depth = 64, most_weights = 4096;
+
+std::optional<std::string> refuses_rows(const LowerContext& c) {
+  if (c.input(input_x).dtype != DType::f32) return "x is f16, it only reads f32";
+  if (auto reason = refuse(c, "grouped_matmul_rows", "f32")) return reason;
+  const Sizes sizes = sizes_of(c);
+  if (sizes.n % 2 != 0 || sizes.k % 2 != 0) {
+    return "groups of " + std::to_string(sizes.n) + " x " + std::to_string(sizes.k) +
+           " can't be moved by twos";
+  }
+  if (sizes.k > most_depth || c.input(input_weight).shape.elements() > most_weights) {
+    return "weights of " + c.input(input_weight).shape.to_string() + " are too large for one lane a row";
+  }
+  for (const Value* value : {&c.input(input_x), &c.output(0)}) {
+    if (auto reason = refuse_half_word(*value)) return reason;
+  }
+  return refuse_row_groups(c, c.input(input_x).shape.rows());
+}
+
+Lowered lower_rows(const LowerContext& c) {
+  const Sizes sizes = sizes_of(c);
+  Lowered lowered = lower(c);
+  Dispatch& dispatch = lowered.dispatches.front();
+  const uint64_t rows = c.input(input_x).shape.rows();
+  const uint32_t threads = row_lanes_workgroup_size(c.device(), rows);
+  dispatch.shader = &find_shader("grouped_matmul_rows", "f32");
+  dispatch.constants = {threads,         to_u32(sizes.groups),    to_u32(sizes.n),
+                        to_u32(sizes.k), c.has_input(input_bias), c.attributes().flag("turned")};
+  dispatch.groups = {to_u32(ceil_div(rows, threads)), 1, 1};
+  return lowered;
+}
+
+constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower},
+                             KernelDef{"rows", refuses_rows, prefer_on_cpu, lower_rows}};
 
 }  // namespace
 

@@ -114,6 +114,12 @@ uint32_t lanes_workgroup_size(const Capabilities& device) {
   return workgroup_size(device, std::max(device.subgroup_size, 1u));
 }
 
+uint32_t row_lanes_workgroup_size(const Capabilities& device, uint64_t rows) {
+  constexpr uint64_t wanted_groups = 32;
+  const auto rows_each = std::bit_ceil(ceil_div(rows, wanted_groups));
+  return workgroup_size(device, to_u32(std::clamp<uint64_t>(rows_each, lanes_workgroup_size(device), 256)));
+}
+
 double prefer_on_cpu(const LowerContext& context) {
   return context.device().type == DeviceType::cpu ? 1.0 : -1.0;
 }

@@ -1,9 +1,6 @@
 // The kernel of matmul for small weights, on devices that are a CPU (shaders/matmul_small.comp).
 #include "shaders/matmul_small.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/matmul_kernels.h"
 
@@ -12,8 +9,6 @@ namespace {
 
 // A row stays in registers, and its code is unrolled for eight columns.
 constexpr uint64_t most_depth = 64, most_columns = 64;
-// A workgroup costs about as much as a hundred nanoseconds of arithmetic.
-constexpr uint64_t wanted_groups = 32;
 
 }  // namespace
 
@@ -32,9 +27,7 @@ double prefer_small(const LowerContext& context) { return context.device().type 
 
 Lowered lower_small(const LowerContext& context) {
   const MatmulSizes sizes = matmul_sizes(context);
-  const auto rows_each = std::bit_ceil(ceil_div(sizes.m, wanted_groups));
-  const auto threads = workgroup_size(
-      context.device(), to_u32(std::clamp<uint64_t>(rows_each, lanes_workgroup_size(context.device()), 256)));
+  const uint32_t threads = row_lanes_workgroup_size(context.device(), sizes.m);
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_small", "f32");

@@ -1,0 +1,52 @@
+//! variant f32 needs=addresses,int64 bind=addresses access=rrrw
+// grouped_matmul.comp for devices that run a workgroup on a CPU core, where all groups together are small: one
+// lane takes one row. The weights are read where they lie, at the same address by all lanes, which is nearly
+// free. Rows move as 64-bit words.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/quads.glsl"
+#include "grouped_matmul.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint groups = 2;
+layout(constant_id = 2) const uint outputs = 4;  // of a group; even
+layout(constant_id = 3) const uint depth = 4;    // of a group; even
+layout(constant_id = 4) const bool has_bias = false;
+layout(constant_id = 5) const bool turned = false;  // w is [g][k][n]
+
+layout(push_constant) uniform Push {
+  InWords x;
+  Floats w;
+  Floats bias;
+  OutWords y;
+  GroupedMatmulParams p;
+};
+
+vec2 pair_of(uint word) {
+  const uvec2 pair = unpack32(x.at[word]);
+  return vec2(uintBitsToFloat(pair.x), uintBitsToFloat(pair.y));
+}
+
+void main() {
+  const uint row = gl_GlobalInvocationID.x;
+  if (row >= p.rows) return;
+  for (uint group = 0; group < groups; ++group) {
+    float values[depth];
+    [[unroll]] for (uint k = 0; k < depth; k += 2) {
+      const vec2 pair = pair_of(((row * groups + group) * depth + k) / 2);
+      values[k] = pair.x;
+      values[k + 1] = pair.y;
+    }
+    const uint first = group * outputs;
+    for (uint n = 0; n < outputs; n += 2) {
+      vec2 sum = has_bias ? vec2(bias.at[first + n], bias.at[first + n + 1]) : vec2(0.0);
+      vec2 products = vec2(0.0);
+      [[unroll]] for (uint k = 0; k < depth; ++k) {
+        const uint at = turned ? (group * depth + k) * outputs + n : (first + n) * depth + k;
+        products += values[k] * vec2(w.at[at], w.at[at + (turned ? 1 : depth)]);
+      }
+      y.at[(row * groups * outputs + first + n) / 2] = pack64(floatBitsToUint(products + sum));
+    }
+  }
+}
