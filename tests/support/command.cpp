@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 namespace vitrine::test {
@@ -49,7 +50,10 @@ RunningCommand::~RunningCommand() {
 
 void RunningCommand::send(int signal) { kill(child_, signal); }
 
-std::string RunningCommand::out_so_far() const { return read_whole_file(folder_ / "out"); }
+std::string RunningCommand::out_so_far() const {
+  const std::filesystem::path file = folder_ / "out";
+  return std::filesystem::exists(file) ? read_whole_file(file) : "";
+}
 
 CommandResult RunningCommand::wait() {
   int status = 0;
