@@ -56,7 +56,7 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, co
       }
     }
   }
-  [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp(weight[j] - log_sums.v[j]);
+  [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp(weight[j] - load_one(log_sums, j));
   [[unroll]] for (uint d = 0; d < value_width; d += 4) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       const vec4 given = load_four(given_rows, j * result_stride + d);
@@ -68,7 +68,7 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, co
       }
     }
   }
-  [[unroll]] for (uint j = 0; j < count; ++j) gradient[j] = weight[j] * (gradient[j] - delta_rows.v[j]);
+  [[unroll]] for (uint j = 0; j < count; ++j) gradient[j] = weight[j] * (gradient[j] - load_one(delta_rows, j));
   [[unroll]] for (uint d = 0; d < key_width; d += 4) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       const vec4 query = load_four(query_rows, j * q_stride + d);

@@ -109,6 +109,9 @@ std::vector<std::string> attention_flexible_configurations(const LowerContext& c
 
 // ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
 
+// How many keys (or queries) a lane takes in at a time. `fours`: whole fours, or halves of one.
+std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, bool fours);
+
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context);
 double prefer_attention_lanes(const LowerContext& context);
 Lowered lower_attention_lanes(const LowerContext& context);

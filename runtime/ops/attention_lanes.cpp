@@ -13,19 +13,22 @@ std::string lanes_variant(const LowerContext& context) {
   return std::string(name_of(context.output(0).dtype));
 }
 
+// Elements of keys that a step's code has room for: 14 keys of 64, which divide the usual 197 but for one.
+constexpr uint64_t most_unrolled = 896;
+
 struct Step {
   uint32_t keys;
   std::string name() const { return std::to_string(keys) + "keys"; }
 };
 
-// Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a
-// step stays within what compiles in reasonable time.
 std::vector<Step> steps_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
-  const uint64_t width = std::max(sizes.key_width, sizes.value_width);
-  if (width <= 96) return {{8}, {4}, {2}};
-  if (width <= 160) return {{4}, {2}};
-  return {{2}};
+  std::vector<Step> steps;
+  for (const uint32_t keys :
+       attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width), most_unrolled, false)) {
+    steps.push_back({keys});
+  }
+  return steps;
 }
 
 // Where the rows of q, k or v lie.
@@ -58,6 +61,27 @@ Rows f32_rows(const LowerContext& context, const Rows& rows, uint64_t count, uin
 }
 
 }  // namespace
+
+// Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a step
+// stays within what compiles in reasonable time. Of the rest, the step is best that takes the fewest turns,
+// those counted in which the keys that are left over go one by one.
+std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, bool fours) {
+  const auto fitting = [&](uint64_t step) { return step <= 2 || !fours || step % 4 == 0; };
+  std::vector<uint32_t> steps;
+  if (width <= 96) {
+    uint32_t best = 8;
+    const auto turns = [&](uint32_t step) { return tokens / step + tokens % step; };
+    for (auto step = to_u32(std::clamp<uint64_t>(unrolled / width, 8, 64)); step > 1; --step) {
+      if (fitting(step) && turns(step) < turns(best)) best = step;
+    }
+    steps.push_back(best);
+  }
+  for (const uint32_t step : {8, 4, 2}) {
+    const uint64_t most = width <= 96 ? 8 : width <= 160 ? 4 : 2;
+    if (step <= most && (steps.empty() || step != steps[0])) steps.push_back(step);
+  }
+  return steps;
+}
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {
   if (auto reason = context.missing("attention_lanes", lanes_variant(context))) return reason;

@@ -7,9 +7,13 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Fours { vec4 v; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ones { float v; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Rows { float v[]; };
 
 Rows offset_by(Rows base, uint elements) { return Rows(uint64_t(base) + 4ul * elements); }
+
+// Element d of a row; row.v[d] is a load of each lane's own.
+float load_one(Rows row, uint d) { return Ones(offset_by(row, d)).v; }
 
 // Elements d to d + 3 of a row; behind the row's end, whatever is there.
 vec4 load_four(Rows row, uint d) { return Fours(offset_by(row, d)).v; }

@@ -1,6 +1,9 @@
 #include "runtime/ops/lowering.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "runtime/ops/attention_kernels.h"
 
 namespace vitrine {
 namespace {
@@ -53,6 +56,19 @@ TEST_CASE("spread_groups covers every count within the device's limit") {
 TEST_CASE("storage_variant names both dtypes where they differ") {
   CHECK(storage_variant(DType::f32, DType::f32) == "f32");
   CHECK(storage_variant(DType::f32, DType::f16) == "f32_f16");
+}
+
+TEST_CASE("attention_steps leaves few tokens over and keeps to what compiles") {
+  using Steps = std::vector<uint32_t>;
+  CHECK(attention_steps(197, 64, 896, false) == Steps{14, 8, 4, 2});
+  CHECK(attention_steps(197, 64, 896, true) == Steps{12, 8, 4, 2});
+  CHECK(attention_steps(197, 64, 256, false) == Steps{8, 4, 2});
+  CHECK(attention_steps(50, 4, 256, false) == Steps{50, 8, 4, 2});
+  CHECK(attention_steps(50, 4, 256, true) == Steps{48, 8, 4, 2});
+  CHECK(attention_steps(5, 64, 256, false) == Steps{5, 8, 4, 2});
+  CHECK(attention_steps(1, 8, 256, false) == Steps{8, 4, 2});
+  CHECK(attention_steps(197, 128, 896, false) == Steps{4, 2});
+  CHECK(attention_steps(197, 256, 896, false) == Steps{2});
 }
 
 }  // namespace
