@@ -21,8 +21,11 @@ struct AttentionParams {
   uint v_offset;
   float scale;
   uint blocks;  // pieces of work in all
+  uint drop_stream;  // where weights are dropped: see lib/philox.glsl
+  uint drop_threshold;
+  float drop_factor;
 };
-VITRINE_SHARED_SIZE(AttentionParams, 52);
+VITRINE_SHARED_SIZE(AttentionParams, 64);
 
 VITRINE_SHARED_END
 #endif

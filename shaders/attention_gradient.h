@@ -22,8 +22,11 @@ struct AttentionGradientParams {
   uint other_value_offset;
   float scale;
   uint blocks;  // pieces of work in all
+  uint drop_stream;  // where weights are dropped: see lib/philox.glsl
+  uint drop_threshold;
+  float drop_factor;
 };
-VITRINE_SHARED_SIZE(AttentionGradientParams, 52);
+VITRINE_SHARED_SIZE(AttentionGradientParams, 64);
 
 struct AttentionDeltasParams {
   uint count;  // of all images, heads and queries

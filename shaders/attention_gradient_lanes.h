@@ -14,8 +14,11 @@ struct AttentionGradientLanesParams {
   uint k_offset;
   uint v_offset;
   float scale;
+  uint drop_stream;  // where weights are dropped: see lib/philox.glsl
+  uint drop_threshold;
+  float drop_factor;
 };
-VITRINE_SHARED_SIZE(AttentionGradientLanesParams, 28);
+VITRINE_SHARED_SIZE(AttentionGradientLanesParams, 40);
 
 VITRINE_SHARED_END
 #endif

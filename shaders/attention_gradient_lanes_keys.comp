@@ -1,10 +1,11 @@
-//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrww
+//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "lib/rows.glsl"
+#include "lib/philox.glsl"
 #include "attention_gradient_lanes.h"
 
 // The keys' and values' gradients: attention_gradient_lanes_queries.comp with the sides changed.
@@ -20,9 +21,11 @@ layout(constant_id = 3) const uint block = 8;
 layout(constant_id = 4) const uint q_stride = 8;  // elements between the rows of q, k and v
 layout(constant_id = 5) const uint k_stride = 8;
 layout(constant_id = 6) const uint v_stride = 8;
-layout(constant_id = 7) const uint result_stride = 8;  // of the result's gradient
+layout(constant_id = 7) const bool drop = false;
+layout(constant_id = 8) const uint result_stride = 8;  // of the result's gradient
 
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Result { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Step { uint words[]; };
 layout(push_constant) uniform Push {
   Rows q;
   Rows k;
@@ -30,6 +33,7 @@ layout(push_constant) uniform Push {
   Rows lse;
   Rows result_gradient;
   Rows deltas;
+  Step step;
   Result k_gradient;
   Result v_gradient;
   AttentionGradientLanesParams p;
@@ -39,10 +43,14 @@ float key[key_width];
 float value[value_width];
 float key_sums[key_width];
 float value_sums[value_width];
+MaskSource source;
+uint number;  // of the lane's key
 
-// Takes in `count` queries from their rows and statistics on; count is a constant wherever this is called.
-void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, const uint count) {
+// Takes in `count` queries from their rows and statistics on, the first of which is number `statistic` of all
+// heads' and images'; count is a constant wherever this is called.
+void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, uint statistic, const uint count) {
   float weight[block];
+  float factor[block];  // of what dropout makes of the weight
   float gradient[block];
   [[unroll]] for (uint j = 0; j < count; ++j) {
     weight[j] = 0.0;
@@ -57,18 +65,27 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, co
     }
   }
   [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp(weight[j] - load_one(log_sums, j));
+  if (drop) {
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      factor[j] = kept_four(source, number / 4, statistic + j)[number % 4] ? p.drop_factor : 0.0;
+    }
+  }
   [[unroll]] for (uint d = 0; d < value_width; d += 4) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
+      const float applied = drop ? weight[j] * factor[j] : weight[j];
       const vec4 given = load_four(given_rows, j * result_stride + d);
       [[unroll]] for (uint i = 0; i < 4; ++i) {
         if (d + i < value_width) {
           gradient[j] += value[d + i] * given[i];
-          value_sums[d + i] += weight[j] * given[i];
+          value_sums[d + i] += applied * given[i];
         }
       }
     }
   }
-  [[unroll]] for (uint j = 0; j < count; ++j) gradient[j] = weight[j] * (gradient[j] - load_one(delta_rows, j));
+  [[unroll]] for (uint j = 0; j < count; ++j) {
+    if (drop) gradient[j] *= factor[j];
+    gradient[j] = weight[j] * (gradient[j] - load_one(delta_rows, j));
+  }
   [[unroll]] for (uint d = 0; d < key_width; d += 4) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       const vec4 query = load_four(query_rows, j * q_stride + d);
@@ -83,7 +100,8 @@ void main() {
   const uint asked = gl_GlobalInvocationID.x;
   const uint head = gl_WorkGroupID.y;
   const uint image = gl_WorkGroupID.z;
-  const uint row = image * p.keys + min(asked, p.keys - 1);
+  number = min(asked, p.keys - 1);
+  const uint row = image * p.keys + number;
 
   const uint key_at = row * k_stride + p.k_offset + head * key_width;
   const uint value_at = row * v_stride + p.v_offset + head * value_width;
@@ -103,21 +121,22 @@ void main() {
   const uint statistics = (image * p.heads + head) * p.queries;
   Rows log_sums = offset_by(lse, statistics);
   Rows delta_rows = offset_by(deltas, statistics);
+  if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
   const uint whole = p.queries / block;
   if (whole > 0) {
-    uint step = 0;
+    uint turn = 0;
     do {
-      answer(query_rows, given_rows, log_sums, delta_rows, block);
+      answer(query_rows, given_rows, log_sums, delta_rows, statistics + turn * block, block);
       query_rows = offset_by(query_rows, block * q_stride);
       given_rows = offset_by(given_rows, block * result_stride);
       log_sums = offset_by(log_sums, block);
       delta_rows = offset_by(delta_rows, block);
-    } while (++step < whole);
+    } while (++turn < whole);
   }
   uint left = p.queries % block;
   if (left > 0) {
     do {
-      answer(query_rows, given_rows, log_sums, delta_rows, 1);
+      answer(query_rows, given_rows, log_sums, delta_rows, statistics + p.queries - left, 1);
       query_rows = offset_by(query_rows, q_stride);
       given_rows = offset_by(given_rows, result_stride);
       log_sums = offset_by(log_sums, 1);

@@ -16,6 +16,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/index.glsl"
 #include "lib/tile.glsl"
+#include "lib/philox.glsl"
 #include "attention_gradient.h"
 
 layout(push_constant) uniform Push { AttentionGradientParams p; };
@@ -25,8 +26,9 @@ layout(set = 0, binding = 2) readonly buffer OtherKey { vec4 other_key[]; };
 layout(set = 0, binding = 3) readonly buffer OtherValue { vec4 other_value[]; };
 layout(set = 0, binding = 4) readonly buffer Lse { float lse[]; };
 layout(set = 0, binding = 5) readonly buffer Deltas { float deltas[]; };
-layout(set = 0, binding = 6) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
-layout(set = 0, binding = 7) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
+layout(set = 0, binding = 6) readonly buffer Step { uint words[]; };
+layout(set = 0, binding = 7) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
+layout(set = 0, binding = 8) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint threads = 256;  // the same number
@@ -39,6 +41,7 @@ layout(constant_id = 7) const uint chunk4 = 4;    // vec4 of the columns at a ti
 layout(constant_id = 8) const uint slice = 16;    // others whose rows are summed at a time: a multiple of columns and 4
 layout(constant_id = 9) const bool aligned = false;  // every row of every head starts at a multiple of 4
 layout(constant_id = 10) const bool own_keys = false;
+layout(constant_id = 11) const bool drop = false;
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
@@ -184,7 +187,14 @@ void main() {
         const uint statistic = statistics + (own_keys ? min(other, p.others - 1) : mine);
         const uint at = i * score_j + j;
         weights[at] = is_other ? exp(weights[at] * p.scale - lse[statistic]) : 0.0;
-        gradients[at] = is_other ? weights[at] * (gradients[at] - deltas[statistic]) : 0.0;
+        float factor = 1.0;
+        if (drop) {
+          const uint key = own_keys ? mine : other;
+          const bool kept = kept_four(mask_source(words, p.drop_stream, p.drop_threshold), key / 4, statistic)[key % 4];
+          factor = kept ? p.drop_factor : 0.0;
+        }
+        gradients[at] = is_other ? weights[at] * (gradients[at] * factor - deltas[statistic]) : 0.0;
+        weights[at] *= factor;
       }
     }
 

@@ -1,6 +1,6 @@
-//! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrww
-//! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrww
-//! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrww
+//! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrrww
+//! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
+//! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -8,6 +8,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "lib/types.glsl"
 #include "lib/rows.glsl"
+#include "lib/philox.glsl"
 #include "attention_lanes.h"
 
 // softmax(q·kᵀ·scale)·v with online softmax, without shared memory and barriers, for devices that run a
@@ -33,14 +34,17 @@ layout(constant_id = 7) const bool store_lse = false;
 layout(constant_id = 8) const uint block_rows = 0;
 layout(constant_id = 9) const uint unroll = 16;
 layout(constant_id = 10) const bool halves = false;  // blocks hold f32, of what f16 would hold
+layout(constant_id = 11) const bool drop = false;    // then a step is whole fours of keys, or a half of one
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TR v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Step { uint words[]; };
 layout(push_constant) uniform Push {
   Elements q;
   Rows k;
   Rows v;
+  Step step;
   Result result;
   Floats lse;
   AttentionLanesParams p;
@@ -52,9 +56,12 @@ float query[key_width];
 float mixed[value_width];
 float highest = -infinity;
 float total = 0.0;
+MaskSource source;
+uint statistic;  // number of this lane's row among those of all heads and images
 
-// Takes in `count` keys from their rows on; count is a constant wherever this is called.
-void attend(Rows key_rows, Rows value_rows, const uint count) {
+// Takes in `count` keys from their rows on, the first of which has the number first_key; count is a constant
+// wherever this is called.
+void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
   float weight[block];
   [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = 0.0;
   [[unroll]] for (uint d = 0; d < key_width; d += 4) {
@@ -75,6 +82,13 @@ void attend(Rows key_rows, Rows value_rows, const uint count) {
   [[unroll]] for (uint j = 0; j < count; ++j) {
     weight[j] = exp(weight[j] - shift);
     total += weight[j];
+  }
+  if (drop) {
+    bvec4 kept;
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      if (j % 4 == 0) kept = kept_four(source, (first_key + j) / 4, statistic);
+      weight[j] = kept[count % 4 == 0 ? j % 4 : (first_key + j) % 4] ? weight[j] * p.drop_factor : 0.0;
+    }
   }
   [[unroll]] for (uint d = 0; d < value_width; d += 4) {
     [[unroll]] for (uint i = 0; i < 4; ++i) {
@@ -101,19 +115,21 @@ void main() {
 
   Rows key_rows = offset_by(k, image * p.keys * k_stride + p.k_offset + head * key_width);
   Rows value_rows = offset_by(v, image * p.keys * v_stride + p.v_offset + head * value_width);
+  statistic = (image * p.heads + head) * p.queries + min(asking, p.queries - 1);
+  if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
   const uint whole = p.keys / block;
   if (whole > 0) {
-    uint step = 0;
+    uint turn = 0;
     do {
-      attend(key_rows, value_rows, block);
+      attend(key_rows, value_rows, turn * block, block);
       key_rows = offset_by(key_rows, block * k_stride);
       value_rows = offset_by(value_rows, block * v_stride);
-    } while (++step < whole);
+    } while (++turn < whole);
   }
   uint left = p.keys % block;
   if (left > 0) {
     do {
-      attend(key_rows, value_rows, 1);
+      attend(key_rows, value_rows, p.keys - left, 1);
       key_rows = offset_by(key_rows, k_stride);
       value_rows = offset_by(value_rows, v_stride);
     } while (--left > 0);
@@ -133,5 +149,5 @@ void main() {
           store_as(TR, halves ? rounded_to_half(y) : y);
     }
   }
-  if (store_lse) lse.v[(image * p.heads + head) * p.queries + asking] = highest + log(total);
+  if (store_lse) lse.v[statistic] = highest + log(total);
 }

@@ -13,8 +13,11 @@ struct AttentionLanesParams {
   uint k_offset;
   uint v_offset;
   float scale;
+  uint drop_stream;  // where weights are dropped: see lib/philox.glsl
+  uint drop_threshold;
+  float drop_factor;
 };
-VITRINE_SHARED_SIZE(AttentionLanesParams, 28);
+VITRINE_SHARED_SIZE(AttentionLanesParams, 40);
 
 struct AttentionLanesRowsParams {
   uint rows;

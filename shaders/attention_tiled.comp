@@ -28,6 +28,7 @@
 #include "lib/types.glsl"
 #include "lib/index.glsl"
 #include "lib/tile.glsl"
+#include "lib/philox.glsl"
 #include "attention.h"
 
 layout(push_constant) uniform Push { AttentionParams p; };
@@ -36,6 +37,7 @@ layout(set = 0, binding = 1) readonly buffer K { T4 k[]; };
 layout(set = 0, binding = 2) readonly buffer V { T4 v[]; };
 layout(set = 0, binding = 3) writeonly buffer Out { T result[]; };
 layout(set = 0, binding = 4) writeonly buffer Lse { float lse[]; };
+layout(set = 0, binding = 5) readonly buffer Step { uint words[]; };
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint threads = 256;  // the same number
@@ -48,6 +50,7 @@ layout(constant_id = 7) const uint chunk4 = 4;    // vec4 of a query's or key's 
 layout(constant_id = 8) const uint slice = 16;    // keys whose values are mixed at a time: a multiple of columns and 4
 layout(constant_id = 9) const bool aligned = false;  // every row of every head starts at a multiple of 4
 layout(constant_id = 10) const bool store_lse = false;
+layout(constant_id = 11) const bool drop = false;
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
@@ -157,6 +160,12 @@ void main() {
       [[unroll]] for (uint j = 0; j < score_j; ++j) {
         dots[i * score_j + j] = exp(dots[i * score_j + j] - shift);
         sum[i] += dots[i * score_j + j];
+        if (drop) {
+          const uint key = first_key + column + j * columns;
+          const uint draw_row = (batch * p.heads + head) * p.queries + first_query + row + i * rows;
+          const bool kept = kept_four(mask_source(words, p.drop_stream, p.drop_threshold), key / 4, draw_row)[key % 4];
+          dots[i * score_j + j] = kept ? dots[i * score_j + j] * p.drop_factor : 0.0;
+        }
       }
     }
     barrier();  // before the weights overwrite the maxima

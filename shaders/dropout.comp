@@ -20,8 +20,7 @@ layout(set = 0, binding = 2) writeonly buffer Y { T y[]; };
 void main() {
   const uint first = linear_invocation() * 4;
   if (first >= p.count) return;
-  const MaskSource source = MaskSource(uvec2(words[VITRINE_STEP_SEED_LOW], words[VITRINE_STEP_SEED_HIGH]),
-                                       words[VITRINE_STEP_NUMBER], p.stream, p.threshold);
+  const MaskSource source = mask_source(words, p.stream, p.threshold);
   uint block = first / group / 4;
   bvec4 kept = kept_four(source, block, 0);
   [[unroll]] for (uint n = 0; n < 4; ++n) {

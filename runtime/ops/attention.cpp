@@ -6,7 +6,9 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/attention_gradient.h"
 #include "runtime/ops/attention_kernels.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/random_mask.h"
 
 namespace vitrine {
 namespace {
@@ -30,6 +32,7 @@ void backward(GradContext& c) {
   }
   const ValueId q = c.input(attention_input::q), k = c.input(attention_input::k),
                 v = c.input(attention_input::v);
+  const ValueId step = c.has_input(attention_input::step) ? c.input(attention_input::step) : ValueId{};
   ValueId out, lse;
   if (c.attributes().flag("store_lse")) {
     out = c.output(0);
@@ -38,12 +41,14 @@ void backward(GradContext& c) {
     // Nobody kept the log-sum-exp: attention runs once more.
     Attributes attributes = c.attributes();
     attributes.set("store_lse", int64_t{1});
-    const auto again = c.graph().add(op_attention, c.name("again"), {q, k, v}, std::move(attributes));
+    std::vector<ValueId> inputs{q, k, v};
+    if (step) inputs.push_back(step);
+    const auto again = c.graph().add(op_attention, c.name("again"), std::move(inputs), std::move(attributes));
     out = again[0];
     lse = again[1];
   }
   const AttentionGradients gradients =
-      attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse, c.gradient(0), c.attributes());
+      attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse, c.gradient(0), c.attributes(), step);
   c.add(attention_input::q, gradients.q);
   if (gradients.k != gradients.q) c.add(attention_input::k, gradients.k);
   if (gradients.v != gradients.q && gradients.v != gradients.k) c.add(attention_input::v, gradients.v);
@@ -74,14 +79,34 @@ Attributes attention_attributes(const AttentionOptions& options) {
   const uint64_t value_width = options.value_width != 0 ? options.value_width : options.key_width;
   const double scale =
       options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(options.key_width));
-  return {{"heads", integer(options.heads)},
-          {"key_width", integer(options.key_width)},
-          {"value_width", integer(value_width)},
-          {"q_offset", integer(options.q_offset)},
-          {"k_offset", integer(options.k_offset)},
-          {"v_offset", integer(options.v_offset)},
-          {"scale", scale},
-          {"store_lse", int64_t{options.store_lse}}};
+  Attributes attributes{{"heads", integer(options.heads)},
+                        {"key_width", integer(options.key_width)},
+                        {"value_width", integer(value_width)},
+                        {"q_offset", integer(options.q_offset)},
+                        {"k_offset", integer(options.k_offset)},
+                        {"v_offset", integer(options.v_offset)},
+                        {"scale", scale},
+                        {"store_lse", int64_t{options.store_lse}}};
+  if (options.drop_rate != 0) {
+    attributes.set("rate", options.drop_rate);
+    attributes.set("stream", int64_t{options.drop_stream});
+  }
+  return attributes;
+}
+
+bool drops_weights(const Attributes& attributes) { return attributes.has("rate"); }
+
+AttentionDrops attention_drops(const Attributes& attributes) {
+  if (!drops_weights(attributes)) return {};
+  const double rate = attributes.number("rate");
+  return {.stream = to_u32(static_cast<uint64_t>(attributes.integer("stream"))),
+          .threshold = drop_threshold(rate),
+          .factor = kept_factor(rate)};
+}
+
+std::optional<std::string> refuse_drops(const LowerContext& context) {
+  if (drops_weights(context.attributes())) return "it draws no random numbers, and the weights have dropout";
+  return std::nullopt;
 }
 
 Shape infer_attention_inputs(InferContext& c) {
@@ -115,11 +140,13 @@ Shape infer_attention_inputs(InferContext& c) {
   c.require(c.input(attention_input::v).shape[1] == k.shape[1],
             "k is " + k.shape.to_string() + " and v " + c.input(attention_input::v).shape.to_string() +
                 ", the same number of tokens was expected");
+  if (drops_weights(c.attributes())) require_drop_rate(c);
   return {q.shape[0], q.shape[1], heads * value_width};
 }
 
 void infer_attention(InferContext& c) {
   const Shape shape = infer_attention_inputs(c);
+  if (drops_weights(c.attributes())) require_step(c, attention_input::step);
   c.output(shape, c.input(attention_input::q).dtype);
   if (c.attributes().flag("store_lse")) {
     c.output({shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1]}, DType::f32, "lse");
@@ -130,6 +157,7 @@ double attention_flops(const LowerContext& context) { return attention_sizes(con
 
 shader::AttentionParams attention_params(const LowerContext& context, uint64_t blocks) {
   const AttentionSizes sizes = attention_sizes(context);
+  const AttentionDrops drops = attention_drops(context.attributes());
   const auto offset = [&](std::string_view name) {
     return to_u32(static_cast<uint64_t>(context.attributes().integer(name)));
   };
@@ -145,14 +173,20 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
           .k_offset = offset("k_offset"),
           .v_offset = offset("v_offset"),
           .scale = static_cast<float>(context.attributes().number("scale")),
-          .blocks = to_u32(blocks)};
+          .blocks = to_u32(blocks),
+          .drop_stream = drops.stream,
+          .drop_threshold = drops.threshold,
+          .drop_factor = drops.factor};
 }
 
 const OpDef op_attention{"attention", infer_attention, attention_flops, kernels, backward};
 
 AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                           const AttentionOptions& options) {
-  const auto outputs = graph.add(op_attention, std::move(name), {q, k, v}, attention_attributes(options));
+  std::vector<ValueId> inputs{q, k, v};
+  if (options.drop_rate != 0) inputs.push_back(options.step);
+  const auto outputs =
+      graph.add(op_attention, std::move(name), std::move(inputs), attention_attributes(options));
   return {.out = outputs[0], .lse = options.store_lse ? outputs[1] : ValueId{}};
 }
 

@@ -19,6 +19,11 @@ struct AttentionOptions {
   uint64_t q_offset = 0, k_offset = 0, v_offset = 0;
   double scale = 0;  // of the scores; 0: 1 / sqrt(key_width)
   bool store_lse = false;
+  // Dropout of the weights behind the softmax, from a stream of its own (runtime/ops/random_mask.h): of row
+  // (b * heads + head) * N + n, the draw of a key is its number. A rate of 0 needs no step.
+  double drop_rate = 0;
+  uint32_t drop_stream = 0;
+  ValueId step = {};  // [VITRINE_STEP_WORDS] u32
 };
 
 struct AttentionResult {

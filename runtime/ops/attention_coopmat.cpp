@@ -178,6 +178,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
 
 std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
   if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
+  if (auto reason = refuse_drops(context)) return reason;
   if (auto reason = refuse(context, "attention_coopmat", "f16")) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {

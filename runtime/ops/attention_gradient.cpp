@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/ops/attention_gradient_kernels.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/zeros.h"
 
@@ -40,6 +41,7 @@ void infer(InferContext& c) {
   check(out, "out", expected);
   check(lse, "lse", {expected[0], static_cast<uint64_t>(c.attributes().integer("heads")), expected[1]});
   check(out_gradient, "the gradient", expected);
+  if (drops_weights(c.attributes())) require_step(c, step);
 
   constexpr std::array names{"q", "k", "v"};
   const auto outputs = attention_gradient_outputs(c.attributes());
@@ -110,12 +112,12 @@ AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q,
                                       ValueId out, ValueId lse, ValueId out_gradient,
                                       const AttentionOptions& options) {
   return attention_gradient(graph, std::move(name), q, k, v, out, lse, out_gradient,
-                            attention_attributes(options));
+                            attention_attributes(options), options.step);
 }
 
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
-                                      const Attributes& attributes) {
+                                      const Attributes& attributes, ValueId step) {
   const std::array values{q, k, v};
   std::array<int64_t, 3> outputs{};
   int64_t declared = 1;
@@ -132,8 +134,9 @@ AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q,
   Attributes own = attributes;
   own.set("k_output", outputs[1]);
   own.set("v_output", outputs[2]);
-  const auto made =
-      graph.add(op_attention_gradient, std::move(name), {q, k, v, out, lse, out_gradient}, std::move(own));
+  std::vector<ValueId> inputs{q, k, v, out, lse, out_gradient};
+  if (drops_weights(own)) inputs.push_back(step);
+  const auto made = graph.add(op_attention_gradient, std::move(name), std::move(inputs), std::move(own));
   return {
       .q = made[0], .k = made[static_cast<size_t>(outputs[1])], .v = made[static_cast<size_t>(outputs[2])]};
 }

@@ -20,9 +20,9 @@ struct AttentionGradients {
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
                                       const AttentionOptions& options);
-// The same, with a node's attributes.
+// The same, with a node's attributes; the step where they say that weights are dropped.
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
-                                      const Attributes& attributes);
+                                      const Attributes& attributes, ValueId step = {});
 
 }  // namespace vitrine

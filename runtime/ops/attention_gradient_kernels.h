@@ -13,7 +13,7 @@ namespace vitrine {
 
 namespace attention_gradient_input {
 // Behind q, k and v.
-constexpr uint32_t out = 3, lse = 4, out_gradient = 5;
+constexpr uint32_t out = 3, lse = 4, out_gradient = 5, step = 6;
 }  // namespace attention_gradient_input
 
 // Which output the gradients of q, k and v lie in.

@@ -20,8 +20,8 @@ struct Step {
 std::vector<Step> steps_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   std::vector<Step> steps;
-  for (const uint32_t rows :
-       attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width), most_unrolled, false)) {
+  for (const uint32_t rows : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
+                                             most_unrolled, drops_weights(context.attributes()))) {
     steps.push_back({rows});
   }
   return steps;
@@ -46,7 +46,7 @@ std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& c
 Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   using namespace attention_gradient_input;
   const AttentionSizes sizes = attention_sizes(context);
-  const uint32_t step = configured(context, steps_for(context)).rows;
+  const uint32_t rows_a_step = configured(context, steps_for(context)).rows;
   const uint32_t lanes = lanes_workgroup_size(context.device());
   const AttentionRows q = attention_rows_of(context, attention_input::q);
   const AttentionRows k = attention_rows_of(context, attention_input::k);
@@ -58,6 +58,9 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   clear_unread_columns(context, lowered);
   lowered.scratch.push_back(sizes.batch * sizes.heads * sizes.queries * sizeof(float));
   const Operand deltas = Operand::scratch(0);
+  const bool drops = drops_weights(context.attributes());
+  const Operand drawn = drops ? Operand::input(step) : Operand::nothing();
+  const AttentionDrops dropping = attention_drops(context.attributes());
   const shader::AttentionGradientLanesParams params{
       .queries = to_u32(sizes.queries),
       .keys = to_u32(sizes.keys),
@@ -65,13 +68,17 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
       .q_offset = q.offset,
       .k_offset = k.offset,
       .v_offset = v.offset,
-      .scale = static_cast<float>(context.attributes().number("scale"))};
+      .scale = static_cast<float>(context.attributes().number("scale")),
+      .drop_stream = dropping.stream,
+      .drop_threshold = dropping.threshold,
+      .drop_factor = dropping.factor};
   const auto input = [](uint32_t i) { return Operand::input(i); };
   const auto run = [&](const char* shader, uint64_t rows, std::vector<Operand> operands) -> Dispatch& {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader(shader, "f32");
     dispatch.constants = {
-        lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), step, q.stride, k.stride, v.stride};
+        lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), rows_a_step, q.stride, k.stride, v.stride,
+        drops};
     dispatch.operands = std::move(operands);
     dispatch.set_params(params);
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
@@ -79,17 +86,18 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   };
   run("attention_gradient_lanes_queries", sizes.queries,
       {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
-       input(lse), input(out_gradient), Operand::output(outputs[attention_input::q]), deltas})
-      .note = std::to_string(step) + " keys a step";
-  Dispatch& keys = run("attention_gradient_lanes_keys", sizes.keys,
-                       {input(attention_input::q), input(attention_input::k), input(attention_input::v),
-                        input(lse), input(out_gradient), deltas, Operand::output(outputs[attention_input::k]),
-                        Operand::output(outputs[attention_input::v])});
+       input(lse), input(out_gradient), drawn, Operand::output(outputs[attention_input::q]), deltas})
+      .note = std::to_string(rows_a_step) + " keys a step";
+  Dispatch& keys =
+      run("attention_gradient_lanes_keys", sizes.keys,
+          {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(lse),
+           input(out_gradient), deltas, drawn, Operand::output(outputs[attention_input::k]),
+           Operand::output(outputs[attention_input::v])});
   keys.constants.push_back(result_stride);
-  keys.note = std::to_string(step) + " queries a step";
+  keys.note = std::to_string(rows_a_step) + " queries a step";
   // A step of rows past the last one, and the last row's four elements where its width is no multiple.
   const uint32_t widest = std::max({q.stride, k.stride, v.stride, result_stride});
-  lowered.overread_bytes = (uint64_t{step} * widest + 4) * sizeof(float);
+  lowered.overread_bytes = (uint64_t{rows_a_step} * widest + 4) * sizeof(float);
   return lowered;
 }
 

@@ -71,6 +71,8 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
   const uint64_t statistics = sizes.batch * sizes.heads * sizes.queries;
   lowered.scratch.push_back(statistics * sizeof(float));
   const Operand deltas = Operand::scratch(0);
+  const bool drops = drops_weights(context.attributes());
+  const AttentionDrops dropping = attention_drops(context.attributes());
   Dispatch& sums = lowered.dispatches.emplace_back();
   sums.shader = &find_shader("attention_gradient_deltas", "f32");
   sums.constants = {workgroup_size(context.device(), 64), to_u32(sizes.value_width)};
@@ -112,13 +114,15 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                           tile.chunk4,
                           tile.slice,
                           aligned,
-                          own_keys};
+                          own_keys,
+                          drops};
     dispatch.operands = {Operand::input(own.keys_at),
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),
                          Operand::input(other.values_at),
                          Operand::input(lse),
                          deltas,
+                         drops ? Operand::input(step) : Operand::nothing(),
                          first,
                          second};
     dispatch.set_params(
@@ -134,7 +138,10 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                                         .other_value_stride = other.values.stride,
                                         .other_value_offset = other.values.offset,
                                         .scale = static_cast<float>(context.attributes().number("scale")),
-                                        .blocks = to_u32(blocks)});
+                                        .blocks = to_u32(blocks),
+                                        .drop_stream = dropping.stream,
+                                        .drop_threshold = dropping.threshold,
+                                        .drop_factor = dropping.factor});
     dispatch.groups = spread_groups(context.device(), blocks);
     dispatch.note = tile.name() + (own_keys ? " of keys" : " of queries");
   };

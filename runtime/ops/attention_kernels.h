@@ -14,7 +14,7 @@
 namespace vitrine {
 
 namespace attention_input {
-constexpr uint32_t q = 0, k = 1, v = 2;
+constexpr uint32_t q = 0, k = 1, v = 2, step = 3;
 }
 
 struct AttentionSizes {
@@ -22,6 +22,15 @@ struct AttentionSizes {
   double flops() const;  // of both products
 };
 AttentionSizes attention_sizes(const LowerContext& context);
+// Which weights are dropped, as a shader's parameters say it; of no use where nothing is dropped.
+struct AttentionDrops {
+  uint32_t stream = 0, threshold = 0;
+  float factor = 1;
+};
+bool drops_weights(const Attributes& attributes);
+AttentionDrops attention_drops(const Attributes& attributes);
+// The reason why a kernel that draws no random numbers can't run a node, if it can't.
+std::optional<std::string> refuse_drops(const LowerContext& context);
 Attributes attention_attributes(const AttentionOptions& options);
 // Checks the inputs; returns the result's shape.
 Shape infer_attention_inputs(InferContext& context);

@@ -24,8 +24,8 @@ struct Step {
 std::vector<Step> steps_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   std::vector<Step> steps;
-  for (const uint32_t keys :
-       attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width), most_unrolled, false)) {
+  for (const uint32_t keys : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
+                                             most_unrolled, drops_weights(context.attributes()))) {
     steps.push_back({keys});
   }
   return steps;
@@ -117,6 +117,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                           sizes.heads * sizes.value_width, lowered);
 
   const bool store_lse = context.attributes().flag("store_lse");
+  const bool drops = drops_weights(context.attributes());
+  const AttentionDrops dropping = attention_drops(context.attributes());
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   const RowBlocks* blocks = context.output_blocks(0);
   dispatch.shader =
@@ -132,9 +134,11 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                         store_lse,
                         blocks ? blocks->block_rows : 0,
                         blocks ? blocks->unroll : 16,
-                        blocks && context.output(0).dtype == DType::f16};
-  dispatch.operands = {q.operand, k.operand, v.operand, Operand::output(0),
-                       store_lse ? Operand::output(1) : Operand::nothing()};
+                        blocks && context.output(0).dtype == DType::f16,
+                        drops};
+  dispatch.operands = {q.operand,          k.operand,
+                       v.operand,          drops ? Operand::input(attention_input::step) : Operand::nothing(),
+                       Operand::output(0), store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(
       shader::AttentionLanesParams{.queries = to_u32(sizes.queries),
                                    .keys = to_u32(sizes.keys),
@@ -142,7 +146,10 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                                    .q_offset = q.offset,
                                    .k_offset = k.offset,
                                    .v_offset = v.offset,
-                                   .scale = static_cast<float>(context.attributes().number("scale"))});
+                                   .scale = static_cast<float>(context.attributes().number("scale")),
+                                   .drop_stream = dropping.stream,
+                                   .drop_threshold = dropping.threshold,
+                                   .drop_factor = dropping.factor});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
   dispatch.note = std::to_string(keys_a_step) + " keys a step" + (blocks ? ", into blocks" : "");
   // A step of keys past the last one, and the last row's four elements where its width is no multiple.

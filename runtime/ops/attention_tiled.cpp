@@ -122,16 +122,20 @@ Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTil
   const uint64_t blocks = ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch;
   const shader::AttentionParams params = attention_params(context, blocks);
   const bool store_lse = context.attributes().flag("store_lse");
+  const bool drops = drops_weights(context.attributes());
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_tiled", name_of(context.input(attention_input::q).dtype));
   dispatch.constants = {tile.threads,     tile.threads,       tile.block_q, tile.block_k,
                         params.key_width, params.value_width, tile.columns, tile.chunk4,
-                        tile.slice,       aligned(params),    store_lse};
-  dispatch.operands = {Operand::input(attention_input::q), Operand::input(attention_input::k),
-                       Operand::input(attention_input::v), Operand::output(0),
-                       store_lse ? Operand::output(1) : Operand::nothing()};
+                        tile.slice,       aligned(params),    store_lse,    drops};
+  dispatch.operands = {Operand::input(attention_input::q),
+                       Operand::input(attention_input::k),
+                       Operand::input(attention_input::v),
+                       Operand::output(0),
+                       store_lse ? Operand::output(1) : Operand::nothing(),
+                       drops ? Operand::input(attention_input::step) : Operand::nothing()};
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.note = tile.name();

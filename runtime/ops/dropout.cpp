@@ -68,6 +68,7 @@ ValueId dropout(Graph& graph, std::string name, ValueId x, ValueId step, const D
 }
 
 void require_step(const InferContext& c, size_t input) {
+  c.require(c.has_input(input), "something is to be dropped, and there is no step to draw from");
   const Value& step = c.input(input);
   c.require(step.dtype == DType::u32 && step.shape == Shape{VITRINE_STEP_WORDS},
             "the step is " + std::string(name_of(step.dtype)) + " " + step.shape.to_string() + ", u32 [" +

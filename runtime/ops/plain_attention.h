@@ -16,7 +16,7 @@ struct PlainAttentionResult {
   ValueId weights;  // [B, heads, N, M] f32: the scores' softmax over the keys
 };
 
-// As attention(), with any width; store_lse has no effect.
+// As attention(), with any width, but drops no weights; store_lse has no effect.
 PlainAttentionResult plain_attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                      const AttentionOptions& options);
 

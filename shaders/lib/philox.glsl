@@ -23,6 +23,9 @@ struct MaskSource {
   uint step, stream;
   uint threshold;  // what draws a smaller word is dropped
 };
+#define mask_source(words, stream, threshold)                                               \
+  MaskSource(uvec2(words[VITRINE_STEP_SEED_LOW], words[VITRINE_STEP_SEED_HIGH]), words[VITRINE_STEP_NUMBER], stream, \
+             threshold)
 
 // The draws 4 * block to 4 * block + 3 of `row`: whether each is kept.
 bvec4 kept_four(MaskSource source, uint block, uint row) {
