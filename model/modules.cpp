@@ -129,7 +129,12 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
                                   .scale = config_.attention_scale(),
-                                  .store_lse = keeps.lse || builder.training()}};
+                  .store_lse = keeps.lse || builder.training()}};
+  if (builder.training() && config_.attention_dropout > 0) {
+    out.options.drop_rate = config_.attention_dropout;
+    out.options.drop_stream = builder.next_stream();
+    out.options.step = builder.step();
+  }
   if (config_.per_head_maps) {
     const auto map = [&](const std::string& at) {
       const ValueId weight = constant(builder, at + ".weight", dtype);
