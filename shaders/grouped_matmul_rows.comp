@@ -14,6 +14,7 @@ layout(constant_id = 2) const uint outputs = 4;  // of a group; even
 layout(constant_id = 3) const uint depth = 4;    // of a group; even
 layout(constant_id = 4) const bool has_bias = false;
 layout(constant_id = 5) const bool turned = false;  // w is [g][k][n]
+layout(constant_id = 6) const uint sets = 1;
 
 layout(push_constant) uniform Push {
   InWords x;
@@ -22,6 +23,8 @@ layout(push_constant) uniform Push {
   OutWords y;
   GroupedMatmulParams p;
 };
+
+const uint slices = turned ? groups * sets : groups / sets;
 
 vec2 pair_of(uint word) {
   const uvec2 pair = unpack32(x.at[word]);
@@ -32,21 +35,30 @@ void main() {
   const uint row = gl_GlobalInvocationID.x;
   if (row >= p.rows) return;
   for (uint group = 0; group < groups; ++group) {
-    float values[depth];
-    [[unroll]] for (uint k = 0; k < depth; k += 2) {
-      const vec2 pair = pair_of(((row * groups + group) * depth + k) / 2);
-      values[k] = pair.x;
-      values[k + 1] = pair.y;
-    }
     const uint first = group * outputs;
-    for (uint n = 0; n < outputs; n += 2) {
-      vec2 sum = has_bias ? vec2(bias.at[first + n], bias.at[first + n + 1]) : vec2(0.0);
-      vec2 products = vec2(0.0);
-      [[unroll]] for (uint k = 0; k < depth; ++k) {
-        const uint at = turned ? (group * depth + k) * outputs + n : (first + n) * depth + k;
-        products += values[k] * vec2(w.at[at], w.at[at + (turned ? 1 : depth)]);
+    vec2 sums[outputs / 2];
+    [[unroll]] for (uint n = 0; n < outputs; n += 2) {
+      sums[n / 2] = has_bias ? vec2(bias.at[first + n], bias.at[first + n + 1]) : vec2(0.0);
+    }
+    for (uint set = 0; set < (turned ? sets : 1); ++set) {
+      const uint slice = turned ? set * groups + group : group % slices;
+      float values[depth];
+      [[unroll]] for (uint k = 0; k < depth; k += 2) {
+        const vec2 pair = pair_of(((row * slices + slice) * depth + k) / 2);
+        values[k] = pair.x;
+        values[k + 1] = pair.y;
       }
-      y.at[(row * groups * outputs + first + n) / 2] = pack64(floatBitsToUint(products + sum));
+      [[unroll]] for (uint n = 0; n < outputs; n += 2) {
+        vec2 products = vec2(0.0);
+        [[unroll]] for (uint k = 0; k < depth; ++k) {
+          const uint at = turned ? (slice * depth + k) * outputs + n : (first + n) * depth + k;
+          products += values[k] * vec2(w.at[at], w.at[at + (turned ? 1 : depth)]);
+        }
+        sums[n / 2] += products;
+      }
+    }
+    [[unroll]] for (uint n = 0; n < outputs; n += 2) {
+      y.at[(row * groups * outputs + first + n) / 2] = pack64(floatBitsToUint(sums[n / 2]));
     }
   }
 }

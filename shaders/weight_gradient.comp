@@ -15,6 +15,7 @@ layout(constant_id = 1) const uint n = 8;  // of a group
 layout(constant_id = 2) const uint k = 8;
 layout(constant_id = 3) const uint groups = 1;
 layout(constant_id = 4) const bool has_bias = true;
+layout(constant_id = 5) const uint slices = 1;  // of x: group g has that of g modulo their number
 
 const uint side = 4;
 const uint chunk = 8;  // rows that are summed before they are added to the others
@@ -31,7 +32,7 @@ layout(push_constant) uniform Push {
   WeightGradientParams p;
 };
 vec4 load_dy(uint row, uint group, uint first) { return load_quad_f32(dy, ((row * groups + group) * n + first) / 4); }
-vec4 load_x(uint row, uint group, uint first) { return load_quad_f32(x, ((row * groups + group) * k + first) / 4); }
+vec4 load_x(uint row, uint group, uint first) { return load_quad_f32(x, ((row * slices + group % slices) * k + first) / 4); }
 void write_dw(uint i, float value) { dw.at[i] = value; }
 void write_db(uint i, float value) { db.at[i] = value; }
 #else
@@ -50,7 +51,7 @@ vec4 load_dy(uint row, uint group, uint first) {
 vec4 load_x(uint row, uint group, uint first) {
   vec4 v = vec4(0.0);
   [[unroll]] for (uint i = 0; i < side; ++i) {
-    if (first + i < k) v[i] = x[(row * groups + group) * k + first + i];
+    if (first + i < k) v[i] = x[(row * slices + group % slices) * k + first + i];
   }
   return v;
 }

@@ -1,5 +1,6 @@
 #include "runtime/ops/grouped_matmul.h"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/graph/autodiff.h"
@@ -14,13 +15,21 @@ constexpr uint32_t input_x = 0, input_weight = 1, input_bias = 2;
 constexpr uint32_t rows_each = 4;
 
 struct Sizes {
-  uint64_t groups = 0, n = 0, k = 0;  // n outputs of a group for k inputs
+  uint64_t groups = 0, slices = 0;  // of the result, and of x
+  uint64_t n = 0, k = 0;            // outputs of a group for inputs of a slice
+  uint64_t sets = 1;                // groups of the weight for each slice, or, turned, for each group
 };
-Sizes sizes_of(const Shape& weight, bool turned) {
-  return {weight[0], weight[turned ? 2 : 1], weight[turned ? 1 : 2]};
+Sizes sizes_of(const Shape& weight, uint64_t width, const Attributes& attributes) {
+  const bool turned = attributes.flag("turned");
+  Sizes sizes{.n = weight[turned ? 2 : 1], .k = weight[turned ? 1 : 2]};
+  sizes.slices = width / sizes.k;
+  sizes.sets = turned ? static_cast<uint64_t>(attributes.integer("sets"))
+                      : weight[0] / std::max<uint64_t>(sizes.slices, 1);
+  sizes.groups = turned ? weight[0] / sizes.sets : weight[0];
+  return sizes;
 }
 Sizes sizes_of(const LowerContext& c) {
-  return sizes_of(c.input(input_weight).shape, c.attributes().flag("turned"));
+  return sizes_of(c.input(input_weight).shape, c.input(input_x).shape[-1], c.attributes());
 }
 
 void infer(InferContext& c) {
@@ -32,10 +41,14 @@ void infer(InferContext& c) {
   c.require(weight.shape.rank() == 3,
             "the weight is " + weight.shape.to_string() + ", [G, N, K] was expected");
   const bool turned = c.attributes().flag("turned");
-  const auto [groups, n, k] = sizes_of(weight.shape, turned);
-  c.require(x.shape.rank() >= 1 && x.shape[-1] == groups * k,
+  c.require(x.shape.rank() >= 1, "x is a scalar, [.., width] was expected");
+  const Sizes sizes = sizes_of(weight.shape, x.shape[-1], c.attributes());
+  const uint64_t groups = sizes.groups, n = sizes.n;
+  c.require(x.shape[-1] == sizes.slices * sizes.k && sizes.slices > 0 && sizes.sets > 0 &&
+                (turned ? sizes.slices == weight.shape[0] && groups * sizes.sets == weight.shape[0]
+                        : sizes.sets * sizes.slices == weight.shape[0]),
             "x is " + x.shape.to_string() + " and the weight " + weight.shape.to_string() +
-                (turned ? ", [.., G*N]" : ", [.., G*K]") + " and [G, N, K] were expected");
+                (turned ? ", [.., G*N]" : ", [.., G*K] or a part of that") + " and [G, N, K] were expected");
   if (c.has_input(input_bias)) {
     const Value& bias = c.input(input_bias);
     c.require(bias.dtype == DType::f32 && bias.shape == Shape{groups, n},
@@ -48,7 +61,8 @@ void infer(InferContext& c) {
 }
 
 double flops(const LowerContext& c) {
-  return 2.0 * static_cast<double>(c.output(0).shape.elements()) * static_cast<double>(sizes_of(c).k);
+  const Shape& weight = c.input(input_weight).shape;
+  return 2.0 * static_cast<double>(c.input(input_x).shape.rows()) * static_cast<double>(weight.elements());
 }
 
 std::optional<std::string> refuses(const LowerContext& c) {
@@ -64,7 +78,8 @@ Lowered lower(const LowerContext& c) {
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("grouped_matmul", name_of(c.input(input_x).dtype));
-  dispatch.constants = {local_size, rows_each, c.has_input(input_bias), c.attributes().flag("turned")};
+  dispatch.constants = {local_size, rows_each, c.has_input(input_bias), c.attributes().flag("turned"),
+                        to_u32(sizes.sets)};
   dispatch.operands = {Operand::input(input_x), Operand::input(input_weight),
                        c.has_input(input_bias) ? Operand::input(input_bias) : Operand::nothing(),
                        Operand::output(0)};
@@ -81,15 +96,17 @@ void backward(GradContext& c) {
   if (c.input_value(input_x).dtype != DType::f32) c.refuse("only f32 has a derivative");
   if (c.attributes().flag("turned")) c.refuse("its derivative has none of its own");
   const ValueId dy = c.gradient(0);
+  const Shape weight = c.input_value(input_weight).shape;
+  const uint64_t sets = sizes_of(weight, c.input_value(input_x).shape[-1], c.attributes()).sets;
   if (c.wants(input_weight) || c.wants(input_bias)) {
     const WeightGradient found =
         weight_gradient(c.graph(), c.name("weight"), dy, c.input(input_x),
-                        {.groups = c.input_value(input_weight).shape[0], .bias = c.wants(input_bias)});
+                        {.groups = weight[0], .sets = sets, .bias = c.wants(input_bias)});
     c.add(input_weight, found.weight);
     if (found.bias) c.add(input_bias, found.bias);
   }
   if (c.wants(input_x))
-    c.add(input_x, grouped_matmul_turned(c.graph(), c.name("x"), dy, c.input(input_weight)));
+    c.add(input_x, grouped_matmul_turned(c.graph(), c.name("x"), dy, c.input(input_weight), sets));
 }
 
 // A row stays in registers, and its code is unrolled.
@@ -119,8 +136,9 @@ Lowered lower_rows(const LowerContext& c) {
   const uint64_t rows = c.input(input_x).shape.rows();
   const uint32_t threads = row_lanes_workgroup_size(c.device(), rows);
   dispatch.shader = &find_shader("grouped_matmul_rows", "f32");
-  dispatch.constants = {threads,         to_u32(sizes.groups),    to_u32(sizes.n),
-                        to_u32(sizes.k), c.has_input(input_bias), c.attributes().flag("turned")};
+  dispatch.constants = {threads,           to_u32(sizes.groups),    to_u32(sizes.n),
+                        to_u32(sizes.k),   c.has_input(input_bias), c.attributes().flag("turned"),
+                        to_u32(sizes.sets)};
   dispatch.groups = {to_u32(ceil_div(rows, threads)), 1, 1};
   return lowered;
 }
@@ -136,8 +154,9 @@ ValueId grouped_matmul(Graph& graph, std::string name, ValueId x, ValueId weight
   return graph.add(op_grouped_matmul, std::move(name), {x, weight, bias})[0];
 }
 
-ValueId grouped_matmul_turned(Graph& graph, std::string name, ValueId x, ValueId weight) {
-  return graph.add(op_grouped_matmul, std::move(name), {x, weight, {}}, {{"turned", int64_t{1}}})[0];
+ValueId grouped_matmul_turned(Graph& graph, std::string name, ValueId x, ValueId weight, uint64_t sets) {
+  return graph.add(op_grouped_matmul, std::move(name), {x, weight, {}},
+                   {{"turned", int64_t{1}}, {"sets", static_cast<int64_t>(sets)}})[0];
 }
 
 }  // namespace vitrine

@@ -1,5 +1,6 @@
 #include "runtime/ops/weight_gradient.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/ops/convert.h"
@@ -16,7 +17,7 @@ constexpr uint32_t dy_input = 0, x_input = 1;
 constexpr uint64_t side = 4;  // of a workgroup's tile
 
 struct Sizes {
-  uint64_t rows = 0, groups = 1, n = 0, k = 0;
+  uint64_t rows = 0, groups = 1, slices = 1, n = 0, k = 0;
   uint64_t tiles() const { return groups * ceil_div(n, side) * ceil_div(k, side); }
 };
 
@@ -24,9 +25,10 @@ template <typename Context>
 Sizes sizes_of(const Context& c) {
   const auto groups = static_cast<uint64_t>(c.attributes().integer("groups"));
   Sizes sizes{.groups = groups ? groups : 1};
+  sizes.slices = std::max<uint64_t>(sizes.groups / static_cast<uint64_t>(c.attributes().integer("sets")), 1);
   sizes.rows = c.input(dy_input).shape.rows();
   sizes.n = c.input(dy_input).shape[-1] / sizes.groups;
-  sizes.k = c.input(x_input).shape[-1] / sizes.groups;
+  sizes.k = c.input(x_input).shape[-1] / sizes.slices;
   return sizes;
 }
 
@@ -39,9 +41,12 @@ void infer(InferContext& c) {
                   value->shape.to_string() + ", f32 [.., columns] was expected");
   }
   const auto groups = static_cast<uint64_t>(c.attributes().integer("groups"));
+  const int64_t sets = c.attributes().integer("sets");
+  c.require(sets >= 1 && (groups ? groups : 1) % static_cast<uint64_t>(sets) == 0,
+            std::to_string(groups) + " groups can't be " + std::to_string(sets) + " sets");
   const Sizes sizes = sizes_of(c);
   c.require(
-      x.shape.rows() == sizes.rows && dy.shape[-1] % sizes.groups == 0 && x.shape[-1] % sizes.groups == 0,
+      x.shape.rows() == sizes.rows && dy.shape[-1] % sizes.groups == 0 && x.shape[-1] % sizes.slices == 0,
       "dy is " + dy.shape.to_string() + " and x " + x.shape.to_string() + ", as many rows of a multiple of " +
           std::to_string(sizes.groups) + " elements were expected");
   c.output(groups ? Shape{groups, sizes.n, sizes.k} : Shape{sizes.n, sizes.k}, DType::f32);
@@ -60,8 +65,12 @@ Lowered lower_as(const LowerContext& c, std::string_view variant, uint32_t wante
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("weight_gradient", variant);
-  dispatch.constants = {workgroup_size(c.device(), wanted_size), to_u32(sizes.n), to_u32(sizes.k),
-                        to_u32(sizes.groups), bias};
+  dispatch.constants = {workgroup_size(c.device(), wanted_size),
+                        to_u32(sizes.n),
+                        to_u32(sizes.k),
+                        to_u32(sizes.groups),
+                        bias,
+                        to_u32(sizes.slices)};
   dispatch.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::output(0),
                        bias ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(shader::WeightGradientParams{to_u32(sizes.rows), to_u32(sizes.tiles())});
@@ -98,9 +107,10 @@ const OpDef op_weight_gradient{"weight_gradient", infer, flops, kernels};
 
 WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, ValueId x,
                                const WeightGradientOptions& options) {
-  const auto out =
-      graph.add(op_weight_gradient, std::move(name), {dy, x},
-                {{"groups", static_cast<int64_t>(options.groups)}, {"bias", int64_t{options.bias}}});
+  const auto out = graph.add(op_weight_gradient, std::move(name), {dy, x},
+                             {{"groups", static_cast<int64_t>(options.groups)},
+                              {"sets", static_cast<int64_t>(options.sets)},
+                              {"bias", int64_t{options.bias}}});
   return {out[0], options.bias ? out[1] : ValueId{}};
 }
 

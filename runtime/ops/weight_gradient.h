@@ -12,6 +12,7 @@ extern const OpDef op_weight_gradient;
 
 struct WeightGradientOptions {
   uint64_t groups = 0;  // as grouped_matmul has them; 0: none, and the results have no such dimension
+  uint64_t sets = 1;    // how many groups share a slice of x
   bool bias = false;    // whether the bias's gradient is asked for
 };
 
@@ -19,9 +20,9 @@ struct WeightGradient {
   ValueId weight, bias;
 };
 
-// dy [.., G*N] and x [.., G*K], f32 with as many rows: the sum over all rows of dy's outer product with x,
-// [G, N, K] f32, and of dy itself, [G, N], in one dispatch. It is made for matrices with many more rows than
-// elements; of a large one, two transposed operands and a matrix product give the gradient faster.
+// dy [.., G*N] and x [.., G/sets*K], f32 with as many rows: the sum over all rows of dy's outer product with
+// x, [G, N, K] f32, and of dy itself, [G, N], in one dispatch. It is made for matrices with many more rows
+// than elements; of a large one, two transposed operands and a matrix product give the gradient faster.
 WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, ValueId x,
                                const WeightGradientOptions& options = {});
 

@@ -54,6 +54,28 @@ TEST_CASE("weight_gradient matches the float64 reference") {
   }
 }
 
+TEST_CASE("several groups of weight_gradient share a slice") {
+  for (const Size& size : {Size{640, 6, 4, 4}, Size{65, 6, 5, 3}, Size{130, 12, 4, 8}}) {
+    const auto [rows, groups, n, k] = size;
+    const uint64_t sets = 3, slices = groups / sets;
+    test::OpCase c = op_case(size, true);
+    const HostTensor x = test::random_tensor({rows, slices * k}, DType::f32, 9);
+    Values wide;
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t at = 0; at < groups * k; ++at)
+        wide.push_back(x.values[row * slices * k + at % (slices * k)]);
+    }
+    c.expected[0] = reference::weight_gradient(c.inputs[0].tensor.values, wide, groups, n, k, rows);
+    c.inputs[1].tensor = x;
+    c.build = [=](Graph& graph, std::span<const ValueId> ids) {
+      const WeightGradient found =
+          weight_gradient(graph, "dw", ids[0], ids[1], {.groups = groups, .sets = sets, .bias = true});
+      return std::vector{found.weight, found.bias};
+    };
+    test::check_op(op_weight_gradient, c);
+  }
+}
+
 TEST_CASE("weight_gradient of many rows keeps its precision") {
   for (const double low : {-1.0, 0.0, 0.9}) {
     test::check_op(op_weight_gradient, op_case({100003, 0, 4, 4}, true, low));
