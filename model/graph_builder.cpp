@@ -32,6 +32,25 @@ ValueId GraphBuilder::constant(const Parameter& parameter, DType matrices) {
   return id;
 }
 
+ValueId GraphBuilder::joined(std::span<const Parameter* const> parameters) {
+  const Parameter& front = *parameters.front();
+  const auto begin = learned_.places.find(front.name);
+  if (begin == learned_.places.end()) return {};
+  uint64_t rows = 0, next = begin->second.first;
+  for (const Parameter* parameter : parameters) {
+    const auto found = learned_.places.find(parameter->name);
+    const bool fits = found != learned_.places.end() && found->second.buffer == begin->second.buffer &&
+                      found->second.first == next &&
+                      std::ranges::equal(parameter->shape.dims().subspan(1), front.shape.dims().subspan(1));
+    if (!fits) return {};
+    rows += parameter->shape[0];
+    next += parameter->shape.elements();
+  }
+  std::vector<uint64_t> dims(front.shape.dims().begin(), front.shape.dims().end());
+  dims[0] = rows;
+  return graph_->state(front.name + " and others", Shape(dims), begin->second);
+}
+
 ValueId GraphBuilder::dropout(std::string name, ValueId x, double rate) {
   if (!training() || rate == 0) return x;
   return vitrine::dropout(*graph_, std::move(name), x, step_, {.rate = rate, .stream = next_stream()});

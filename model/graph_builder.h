@@ -40,6 +40,10 @@ class GraphBuilder {
   // it is learned.
   ValueId constant(const Parameter& parameter, DType matrices);
 
+  // Parameters that lie one behind the other as one, joined along the first axis; none where they don't, or
+  // where they are constants.
+  ValueId joined(std::span<const Parameter* const> parameters);
+
   bool training() const { return bool(step_); }
   // While training, zeros that part of x by chance and scales the rest so that the mean stays; else x.
   ValueId dropout(std::string name, ValueId x, double rate);

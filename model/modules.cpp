@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-std::string joined(std::string_view name, std::string_view leaf) {
+std::string dotted(std::string_view name, std::string_view leaf) {
   return name.empty() ? std::string(leaf) : std::string(name) + "." + std::string(leaf);
 }
 
@@ -27,7 +27,7 @@ ValueId end_branch(GraphBuilder& builder, const std::string& node, ValueId x, co
 
 }  // namespace
 
-std::string ModuleBase::path(std::string_view leaf) const { return joined(name_, leaf); }
+std::string ModuleBase::path(std::string_view leaf) const { return dotted(name_, leaf); }
 
 void ModuleBase::declare(Module module, Leaf leaf, std::string_view at, Shape shape) {
   std::string full = path(at);
@@ -53,11 +53,21 @@ void ModuleBase::declare_all_of(const ModuleBase& part, uint64_t block) {
   }
 }
 
-ValueId ModuleBase::constant(GraphBuilder& builder, std::string_view leaf, DType matrices) const {
+const Parameter& ModuleBase::parameter(std::string_view leaf) const {
   const std::string full = path(leaf);
   const auto found = std::ranges::find(parameters_, full, &Parameter::name);
   if (found == parameters_.end()) throw Error(ErrorCode::failed, "the model has no parameter '" + full + "'");
-  return builder.constant(*found, matrices);
+  return *found;
+}
+
+ValueId ModuleBase::constant(GraphBuilder& builder, std::string_view leaf, DType matrices) const {
+  return builder.constant(parameter(leaf), matrices);
+}
+
+ValueId ModuleBase::joined(GraphBuilder& builder, std::initializer_list<std::string_view> leaves) const {
+  std::vector<const Parameter*> parts;
+  for (const std::string_view leaf : leaves) parts.push_back(&parameter(leaf));
+  return builder.joined(parts);
 }
 
 ValueId ModuleBase::constant_if(bool present, GraphBuilder& builder, std::string_view leaf,
@@ -66,8 +76,8 @@ ValueId ModuleBase::constant_if(bool present, GraphBuilder& builder, std::string
 }
 
 ValueId ModuleBase::norm(GraphBuilder& builder, std::string_view at, ValueId x, DType out) const {
-  const ValueId gamma = constant(builder, joined(at, "weight"), DType::f32);
-  const ValueId beta = constant(builder, joined(at, "bias"), DType::f32);
+  const ValueId gamma = constant(builder, dotted(at, "weight"), DType::f32);
+  const ValueId beta = constant(builder, dotted(at, "bias"), DType::f32);
   return layer_norm(builder.graph(), path(at), x, gamma, beta, {.eps = config_.eps, .out = out});
 }
 
@@ -75,8 +85,8 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
                                 const Epilogue& epilogue) const {
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
-  const ValueId weight = constant(builder, joined(at, "weight"), dtype);
-  const ValueId bias = constant(builder, joined(at, "bias"), dtype);
+  const ValueId weight = constant(builder, dotted(at, "weight"), dtype);
+  const ValueId bias = constant(builder, dotted(at, "bias"), dtype);
   if (!builder.training() || (config_.dropout == 0 && epilogue.drop_rate == 0)) {
     return matmul(graph, std::move(node), x, weight,
                   {.bias = bias, .scale = epilogue.scale, .residual = epilogue.residual, .out = DType::f32});
@@ -129,13 +139,23 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
                                   .scale = config_.attention_scale(),
-                  .store_lse = keeps.lse || builder.training()}};
+                                  .store_lse = keeps.lse || builder.training()}};
   if (builder.training() && config_.attention_dropout > 0) {
     out.options.drop_rate = config_.attention_dropout;
     out.options.drop_stream = builder.next_stream();
     out.options.step = builder.step();
   }
-  if (config_.per_head_maps) {
+  const ValueId all_maps =
+      config_.per_head_maps ? joined(builder, {"q.weight", "k.weight", "v.weight"}) : ValueId{};
+  const auto take_from_one = [&](ValueId qkv) {
+    out.q = out.k = out.v = qkv;
+    out.options.k_offset = config_.key_columns();
+    out.options.v_offset = 2 * config_.key_columns();
+  };
+  if (all_maps) {
+    const ValueId bias = config_.qkv_bias ? joined(builder, {"q.bias", "k.bias", "v.bias"}) : ValueId{};
+    take_from_one(grouped_matmul(graph, path("qkv"), x, all_maps, bias));
+  } else if (config_.per_head_maps) {
     const auto map = [&](const std::string& at) {
       const ValueId weight = constant(builder, at + ".weight", dtype);
       return grouped_matmul(graph, path(at), x, weight,
@@ -146,10 +166,8 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.v = map("v");
   } else {
     const ValueId weight = constant(builder, "qkv.weight", dtype);
-    out.q = out.k = out.v = matmul(graph, path("qkv"), x, weight,
-                                   {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype)});
-    out.options.k_offset = config_.key_columns();
-    out.options.v_offset = 2 * config_.key_columns();
+    take_from_one(matmul(graph, path("qkv"), x, weight,
+                         {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype)}));
   }
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {

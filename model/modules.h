@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,7 @@ class ModuleBase {
 
   // "NAME.leaf", or the leaf alone where the module has no name.
   std::string path(std::string_view leaf) const;
+  const Parameter& parameter(std::string_view leaf) const;  // throws where it has none
 
   void declare(Module module, Leaf leaf, std::string_view at, Shape shape);
   void declare_linear(Module module, std::string_view at, uint64_t out, uint64_t in, bool bias = true);
@@ -56,6 +58,8 @@ class ModuleBase {
   // The declared parameter of this name, of which only the end is given.
   ValueId constant(GraphBuilder& builder, std::string_view leaf, DType matrices) const;
   ValueId constant_if(bool present, GraphBuilder& builder, std::string_view leaf, DType matrices) const;
+  // Several of them as one, see GraphBuilder::joined.
+  ValueId joined(GraphBuilder& builder, std::initializer_list<std::string_view> leaves) const;
   ValueId norm(GraphBuilder& builder, std::string_view at, ValueId x, DType out) const;
   // The linear layer `at` and what follows it, as one node where nothing is dropped. f32.
   ValueId last_linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,

@@ -99,22 +99,21 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
       "losses");
 
   Graph graph = plain_graph(builder.graph());
+  // What the model reads of the parameters, each a view of its own: their gradients lie in the same places.
   std::vector<ValueId> parameters;
-  for (const auto& [parameter, first] : layout.places) parameters.push_back(graph.find(parameter.name));
+  for (const ValueId id : graph.with_role(Role::state)) {
+    if (graph.value(id).place.buffer == parameters_buffer) parameters.push_back(id);
+  }
   const GradientSeed seed{graph.find("losses"), graph.find("weights")};
   AutodiffOptions autodiff;
   if (options.recompute) autodiff.segment = block_of;
-  std::vector<ValueId> wrt;
-  for (const ValueId id : parameters) {
-    if (id) wrt.push_back(id);
-  }
-  const std::vector<ValueId> gradients = add_gradients(graph, {&seed, 1}, wrt, autodiff);
-  for (size_t i = 0; i < wrt.size(); ++i) {
+  const std::vector<ValueId> gradients = add_gradients(graph, {&seed, 1}, parameters, autodiff);
+  for (size_t i = 0; i < parameters.size(); ++i) {
     if (!gradients[i]) continue;  // the loss doesn't depend on it: its gradient stays 0
-    const std::string& name = graph.value(wrt[i]).name;
+    const Value& parameter = graph.value(parameters[i]);
+    const StatePlace place{std::string(gradients_buffer), parameter.place.first};
     const bool own = graph.value(gradients[i]).role == Role::intermediate;
-    graph.store(own ? gradients[i] : scale(graph, name + ".grad.copy", gradients[i], 1),
-                {std::string(gradients_buffer), layout.find(name).first});
+    graph.store(own ? gradients[i] : scale(graph, parameter.name + ".grad.copy", gradients[i], 1), place);
   }
   if (options.update) append_update(graph, config, layout, graph.find("step"), gradients_buffer);
   return std::make_shared<const Graph>(std::move(graph));
