@@ -7,6 +7,7 @@
 #include "runtime/ops/activation_gradient.h"
 #include "runtime/ops/adam_step.h"
 #include "runtime/ops/assemble_tokens.h"
+#include "runtime/ops/assemble_tokens_gradient.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_gradient.h"
 #include "runtime/ops/attention_rollout.h"
@@ -25,12 +26,14 @@
 #include "runtime/ops/layer_norm_gradient.h"
 #include "runtime/ops/magnitude.h"
 #include "runtime/ops/matmul.h"
+#include "runtime/ops/pad.h"
 #include "runtime/ops/patch_embed.h"
 #include "runtime/ops/pixel_values.h"
 #include "runtime/ops/plain_attention.h"
 #include "runtime/ops/pool.h"
 #include "runtime/ops/random_mask.h"
 #include "runtime/ops/repeat.h"
+#include "runtime/ops/reshape.h"
 #include "runtime/ops/sgd_step.h"
 #include "runtime/ops/slice.h"
 #include "runtime/ops/softmax.h"
@@ -38,6 +41,8 @@
 #include "runtime/ops/sum_rows.h"
 #include "runtime/ops/transpose.h"
 #include "runtime/ops/unary.h"
+#include "runtime/ops/unfold.h"
+#include "runtime/ops/weight_gradient.h"
 #include "runtime/selftest/reference.h"
 #include "shaders/lib/step_state.h"
 
@@ -307,6 +312,13 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_sgd_step) return sgd_step_cases();
   if (&op == &op_adam_step) return adam_step_cases();
   if (&op == &op_clip_scale) return clip_scale_cases();
+  if (&op == &op_pad) return pad_cases();
+  if (&op == &op_reshape) return reshape_cases();
+  if (&op == &op_pool_gradient) return pool_gradient_cases();
+  if (&op == &op_unfold) return unfold_cases();
+  if (&op == &op_fold) return fold_cases();
+  if (&op == &op_weight_gradient) return weight_gradient_cases();
+  if (&op == &op_assemble_tokens_gradient) return assemble_tokens_gradient_cases();
   if (&op == &op_slice || &op == &op_concat || &op == &op_gather || &op == &op_repeat) return move_cases(op);
   return {};
 }

@@ -37,4 +37,13 @@ std::vector<OpCase> sgd_step_cases();
 std::vector<OpCase> adam_step_cases();
 std::vector<OpCase> clip_scale_cases();
 
+// cases_unfold.cpp
+std::vector<OpCase> pad_cases();
+std::vector<OpCase> reshape_cases();
+std::vector<OpCase> pool_gradient_cases();
+std::vector<OpCase> unfold_cases();
+std::vector<OpCase> fold_cases();
+std::vector<OpCase> weight_gradient_cases();
+std::vector<OpCase> assemble_tokens_gradient_cases();
+
 }  // namespace vitrine::selftest
