@@ -17,8 +17,18 @@ struct MatmulDirectColumnsParams {
   uint columns;      // of C
   uint depth;        // K
   uint slice_steps;  // whole steps of K that a slice takes
+  // From one value of K to the next, and from one block of rows, or of columns, to the next.
+  uint row_stride, row_block;
+  uint weight_stride, weight_block;
 };
-VITRINE_SHARED_SIZE(MatmulDirectColumnsParams, 16);
+VITRINE_SHARED_SIZE(MatmulDirectColumnsParams, 32);
+
+struct MatmulDirectStripsParams {
+  uint columns;
+  uint padded;  // K in whole steps
+  uint count;   // strips times K
+};
+VITRINE_SHARED_SIZE(MatmulDirectStripsParams, 12);
 
 struct MatmulDirectPanelsParams {
   uint columns;      // of C: rows of W

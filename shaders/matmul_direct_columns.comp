@@ -8,7 +8,8 @@
 #include "matmul_direct.h"
 
 // matmul_direct.comp for operands that lie with K outermost: A as [K][rows], W as [K][columns], or one of them.
-// As they lie, what a step reads of either is side by side, so these are read in place and nothing is packed.
+// What a step reads of either is side by side as it lies, so short rows are read in place; long ones are cut into
+// strips by matmul_direct_strips.comp first.
 //
 //   workgroup  as there; z counts slices of K, each of which leaves a C of its own for matmul_slices.comp. That
 //              is for the gradient of a weight: few outputs, each a sum over all rows of a batch
@@ -20,8 +21,10 @@ layout(constant_id = 5) const uint block_rows = 8;
 layout(constant_id = 6) const uint group_rows = 8;
 layout(constant_id = 7) const uint unroll = 16;
 layout(constant_id = 8) const uint lanes = 8;  // of a subgroup, which has exactly this size
-layout(constant_id = 9) const bool rows_in_place = true;     // A is [K][rows], else packed in blocks
-layout(constant_id = 10) const bool weight_in_place = true;  // W is [K][columns], else packed in panels
+layout(constant_id = 9) const bool rows_in_blocks = false;  // A is packed by matmul_direct_rows.comp
+// In strips the way from one value of K to the next is known, and offsets fold into the instructions.
+layout(constant_id = 10) const bool rows_in_strips = false;
+layout(constant_id = 11) const bool weight_in_strips = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Result { float v[]; };
@@ -60,16 +63,14 @@ void main() {
   const uint first_column = gl_WorkGroupID.y * lanes;
   const uint column = first_column + gl_SubgroupInvocationID;
   const uint whole_steps = p.depth / unroll;
-  const uint padded = (p.depth + unroll - 1) / unroll * unroll;
   uint step = gl_WorkGroupID.z * p.slice_steps;
   const uint end = min(step + p.slice_steps, whole_steps);
 
-  // From one value of K to the next.
-  const uint row_stride = rows_in_place ? p.rows : 1;
-  const uint weight_stride = weight_in_place ? p.columns : lanes;
-  Floats rows = at(a, rows_in_place ? first_row + step * unroll * row_stride
-                                    : first_row * padded + step * block_rows * unroll);
-  Floats weights = at(w, (weight_in_place ? first_column : first_column * padded) + step * unroll * weight_stride);
+  const uint row_stride = rows_in_strips ? block_rows : p.row_stride;
+  const uint weight_stride = weight_in_strips ? lanes : p.weight_stride;
+  const uint row_step = (rows_in_blocks ? block_rows : row_stride) * unroll;
+  Floats rows = at(a, gl_WorkGroupID.x * p.row_block + step * row_step);
+  Floats weights = at(w, gl_WorkGroupID.y * p.weight_block + step * unroll * weight_stride);
 
   float sum[block_rows];
   [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] = 0.0;
@@ -81,12 +82,12 @@ void main() {
         [[unroll]] for (uint u = 0; u < unroll; ++u) {
           float x[group_rows];
           [[unroll]] for (uint r = 0; r < group_rows; ++r) {
-            x[r] = rows.v[rows_in_place ? u * row_stride + group + r : (group + r) * unroll + u];
+            x[r] = rows.v[rows_in_blocks ? (group + r) * unroll + u : u * row_stride + group + r];
           }
           [[unroll]] for (uint r = 0; r < group_rows; ++r) sum[group + r] += x[r] * b[u];
         }
       }
-      rows = at(rows, rows_in_place ? unroll * row_stride : block_rows * unroll);
+      rows = at(rows, row_step);
       weights = at(weights, unroll * weight_stride);
     } while (++step < end);
   }
@@ -95,8 +96,8 @@ void main() {
     uint k = whole_steps * unroll;
     do {
       const float b = own_weight(weights, 0);
-      [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] += rows.v[rows_in_place ? r : r * unroll] * b;
-      rows = at(rows, row_stride);
+      [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] += rows.v[rows_in_blocks ? r * unroll : r] * b;
+      rows = at(rows, rows_in_blocks ? 1 : row_stride);
       weights = at(weights, weight_stride);
     } while (++k < p.depth);
   }

@@ -73,11 +73,59 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
   return pack;
 }
 
-bool is_in_place(const DirectProduct& product) { return product.rows_in_place || product.weight_in_place; }
+// An operand that lies with the depth outermost is worth cutting into strips where its rows are so long that
+// each step comes from a page of its own, and enough blocks of the other operand read it.
+bool is_worth_strips(uint64_t width, uint64_t readers) { return width > 64 && readers >= 4; }
+
+Operand cut_into_strips(const LowerContext& context, const DirectProduct& product, uint32_t input,
+                        uint64_t columns, uint32_t width, Lowered& lowered) {
+  const uint64_t across = ceil_div(columns, width), padded = product.steps() * product.unroll;
+  const Operand strips = Operand::scratch(to_u32(lowered.scratch.size()));
+  lowered.scratch.push_back(across * padded * width * sizeof(float));
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("matmul_direct_strips", "f32");
+  dispatch.constants = {workgroup_size(context.device(), 64), width};
+  dispatch.operands = {Operand::input(input), strips};
+  dispatch.set_params(shader::MatmulDirectStripsParams{
+      .columns = to_u32(columns), .padded = to_u32(padded), .count = to_u32(across * product.depth)});
+  dispatch.groups = striding_groups(context.device(), across * product.depth, dispatch.constants[0]);
+  dispatch.note = "strips of " + std::to_string(width);
+  return strips;
+}
+
+bool is_by_depth(const DirectProduct& product) { return product.rows_by_depth || product.weight_by_depth; }
+
+bool rows_in_strips(const DirectProduct& product, const Capabilities& device) {
+  return is_worth_strips(product.rows, ceil_div(product.columns, panel_columns(device)));
+}
+bool weight_in_strips(const DirectProduct& product) {
+  return is_worth_strips(product.columns, ceil_div(product.rows, product.block_rows()));
+}
+
+// How matmul_direct_columns.comp walks through the operands, each in place, in strips or packed.
+shader::MatmulDirectColumnsParams columns_params(const LowerContext& context, const DirectProduct& product,
+                                                 uint64_t slice_steps) {
+  const uint32_t panel = panel_columns(context.device()), block = product.block_rows();
+  const uint64_t padded = product.steps() * product.unroll;
+  const bool rows_lie = product.rows_by_depth && !rows_in_strips(product, context.device());
+  const bool weight_lies = product.weight_by_depth && !weight_in_strips(product);
+  return {.rows = to_u32(product.rows),
+          .columns = to_u32(product.columns),
+          .depth = to_u32(product.depth),
+          .slice_steps = to_u32(slice_steps),
+          .row_stride = rows_lie ? to_u32(product.rows) : block,
+          .row_block = rows_lie ? block : to_u32(block * padded),
+          .weight_stride = weight_lies ? to_u32(product.columns) : panel,
+          .weight_block = weight_lies ? panel : to_u32(panel * padded)};
+}
 
 // What the product is multiplied with: W itself, or its panels.
 Operand weight_of(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
-  if (product.weight_in_place) return Operand::input(product.weight_input);
+  if (product.weight_by_depth) {
+    const uint32_t panel = panel_columns(context.device());
+    if (!weight_in_strips(product)) return Operand::input(product.weight_input);
+    return cut_into_strips(context, product, product.weight_input, product.columns, panel, lowered);
+  }
   Pack panels = pack_panels(context, product);
   if (context.input_is_constant(product.weight_input)) {
     lowered.packs.push_back(std::move(panels));
@@ -99,10 +147,11 @@ std::vector<std::string> direct_product_configurations(const DirectProduct& prod
 }
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
-  if (is_in_place(product)) {
+  if (is_by_depth(product)) {
     if (product.weight != DType::f32 || product.out != DType::f32)
       return "an operand is transposed, and not f32";
     if (auto reason = context.missing("matmul_direct_columns", "f32")) return reason;
+    if (auto reason = context.missing("matmul_direct_strips", "f32")) return reason;
   }
   if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out)))
     return reason;
@@ -119,7 +168,7 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
 }
 
 std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
-  if (product.rows_in_place || product.depth % product.unroll != 0) return std::nullopt;
+  if (product.rows_by_depth || product.depth % product.unroll != 0) return std::nullopt;
   return RowBlocks{.rows = product.rows,
                    .depth = product.depth,
                    .block_rows = product.block_rows(),
@@ -127,7 +176,7 @@ std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
 }
 
 bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks) {
-  return !is_in_place(product) && blocks.rows == product.rows && blocks.depth == product.columns &&
+  return !is_by_depth(product) && blocks.rows == product.rows && blocks.depth == product.columns &&
          blocks.block_rows == product.block_rows() && blocks.unroll == product.unroll;
 }
 
@@ -159,39 +208,39 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
       .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane" + (into_blocks ? ", into blocks" : "");
-  if (!is_in_place(product)) return;
+  if (!is_by_depth(product)) return;
   dispatch.shader = &find_shader("matmul_direct_columns", "f32");
   dispatch.constants.resize(product.epilogue.size() + 5);
-  dispatch.constants.insert(dispatch.constants.end(), {product.rows_in_place, product.weight_in_place});
-  dispatch.set_params(
-      shader::MatmulDirectColumnsParams{.rows = to_u32(product.rows),
-                                        .columns = to_u32(product.columns),
-                                        .depth = to_u32(product.depth),
-                                        .slice_steps = to_u32(product.depth / product.unroll)});
+  dispatch.constants.insert(
+      dispatch.constants.end(),
+      {!product.rows_by_depth, product.rows_by_depth && rows_in_strips(product, context.device()),
+       !product.weight_by_depth || weight_in_strips(product)});
+  dispatch.set_params(columns_params(context, product, product.depth / product.unroll));
   // Of a block of rows, or of columns, that ends behind the last one.
   lowered.overread_bytes = std::max(block.rows, panel) * sizeof(float);
 }
 
-void add_sliced_product(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
-  Lowered whole;
-  add_packed_product(context, product, Operand::input(matmul_input::x), whole);
-  Dispatch& dispatch = whole.dispatches.back();
-  lowered.overread_bytes = whole.overread_bytes;
-  const uint64_t steps = product.depth / product.unroll;
-  const uint64_t groups = uint64_t{dispatch.groups[0]} * dispatch.groups[1];
-  const uint64_t wanted = std::min(ceil_div(wanted_groups, groups), steps / shortest_slice);
-  if (wanted < 2) {
-    lowered.dispatches.push_back(std::move(dispatch));
-    return;
+void add_product_by_depth(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
+  Operand rows = Operand::input(matmul_input::x);
+  if (rows_in_strips(product, context.device())) {
+    rows = cut_into_strips(context, product, matmul_input::x, product.rows, product.block_rows(), lowered);
   }
+  add_packed_product(context, product, rows, lowered);
+  const Dispatch whole = lowered.dispatches.back();
+  const uint64_t steps = product.depth / product.unroll;
+  const uint64_t groups = uint64_t{whole.groups[0]} * whole.groups[1];
+  const uint64_t wanted = std::min(ceil_div(wanted_groups, groups), steps / shortest_slice);
+  if (wanted < 2) return;
   const uint64_t slice_steps = ceil_div(steps, wanted);
   const auto slices = to_u32(ceil_div(steps, slice_steps));
-  dispatch.set_params(shader::MatmulDirectColumnsParams{.rows = to_u32(product.rows),
-                                                        .columns = to_u32(product.columns),
-                                                        .depth = to_u32(product.depth),
-                                                        .slice_steps = to_u32(slice_steps)});
-  dispatch.groups[2] = slices;
-  sum_slices(context, std::move(dispatch), {slices, slice_steps * product.unroll}, lowered);
+  lowered.dispatches.pop_back();
+  Dispatch sliced = whole;
+  sliced.set_params(columns_params(context, product, slice_steps));
+  sliced.groups[2] = slices;
+  sum_slices(context, std::move(sliced), {slices, slice_steps * product.unroll}, lowered);
+  // What it multiplies may lie in strips.
+  std::vector<Operand>& operands = lowered.dispatches[lowered.dispatches.size() - 2].operands;
+  std::copy_n(whole.operands.begin(), 2, operands.begin());
 }
 
 double prefer_direct_product(const LowerContext& context) {

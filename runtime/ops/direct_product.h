@@ -20,9 +20,9 @@ struct DirectProduct {
   DType weight = DType::f32, out = DType::f32;
   std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
   std::array<Operand, 3> extras{};  // bias, scale and residual
-  // Operands that lie with the depth outermost, A as [depth, rows] and W as [depth, columns], both f32, are
-  // read where they lie (shaders/matmul_direct_columns.comp).
-  bool rows_in_place = false, weight_in_place = false;
+  // Operands that lie with the depth outermost, A as [depth, rows] and W as [depth, columns], both f32
+  // (shaders/matmul_direct_columns.comp).
+  bool rows_by_depth = false, weight_by_depth = false;
   std::string_view configuration;  // the block of rows, by its name; empty: the best one
 
   // How the rows of A are packed: [blocks of rows][steps of depth][block_rows][unroll], f32, zeros around.
@@ -45,12 +45,12 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
 // product, which writes output 0. A constant W is packed at load, any other before each product.
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
                         Lowered& lowered);
-// The same where `rows` is packed already, or read in place.
+// The same where `rows` is packed already.
 void add_packed_product(const LowerContext& context, const DirectProduct& product, Operand rows,
                         Lowered& lowered);
 
-// The product of a matmul node whose operands are both read in place, its depth in slices where that helps.
-void add_sliced_product(const LowerContext& context, const DirectProduct& product, Lowered& lowered);
+// The product of a matmul node whose x lies with the depth outermost; the depth in slices where that helps.
+void add_product_by_depth(const LowerContext& context, const DirectProduct& product, Lowered& lowered);
 
 // Without shared memory a GPU would read each operand from memory far too often.
 double prefer_direct_product(const LowerContext& context);

@@ -20,8 +20,8 @@ DirectProduct product_of(const LowerContext& context) {
           .epilogue = epilogue_constants(context),
           .extras = {operands[matmul_input::bias], operands[matmul_input::scale],
                      operands[matmul_input::residual]},
-          .rows_in_place = is_x_transposed(context.node()),
-          .weight_in_place = is_weight_transposed(context.node()),
+          .rows_by_depth = is_x_transposed(context.node()),
+          .weight_by_depth = is_weight_transposed(context.node()),
           .configuration = context.configuration()};
 }
 
@@ -47,12 +47,8 @@ Lowered lower_direct(const LowerContext& context) {
     add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
     return lowered;
   }
-  if (product.rows_in_place && product.weight_in_place) {
-    add_sliced_product(context, product, lowered);
-    return lowered;
-  }
-  if (product.rows_in_place) {
-    add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
+  if (product.rows_by_depth) {
+    add_product_by_depth(context, product, lowered);
     return lowered;
   }
   const uint32_t threads = workgroup_size(context.device(), 64);

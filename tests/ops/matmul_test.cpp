@@ -279,7 +279,9 @@ TEST_CASE("matmul reads transposed operands") {
                               {31, 65, 1},
                               {64, 48, 65},
                               {113, 64, 113},
-                              {68, 36, 400}}) {
+                              {68, 36, 400},
+                              {137, 70, 150},
+                              {197, 192, 35}}) {
         check_op(op_matmul,
                  make_case(random_inputs(size, f32, all_parts, seed += 10), op_matmul, role, transposed));
       }
