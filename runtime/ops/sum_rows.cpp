@@ -12,6 +12,9 @@ namespace {
 
 // Up to here one invocation adds all rows of its column.
 constexpr uint64_t rows_at_once = 64;
+// Every lane reads what its whole subgroup does.
+constexpr uint32_t most_lanes = 16;
+constexpr uint64_t wanted_groups = 32;
 
 void infer(InferContext& c) {
   const Value& a = c.input(0);
@@ -32,37 +35,79 @@ double flops(const LowerContext& c) {
   return (c.has_input(1) ? 2.0 : 1.0) * static_cast<double>(c.input(0).shape.elements());
 }
 
-std::optional<std::string> refuses(const LowerContext& c) {
-  return refuse(c, "sum_rows", name_of(c.input(0).dtype));
-}
+uint64_t rows_of(const LowerContext& c) { return c.input(0).shape.elements() / c.output(0).shape.elements(); }
 
-Lowered lower(const LowerContext& c) {
+// One pass over all rows, or one that leaves `partial` of them and a second one over these. `pass` is given
+// each dispatch and how many sums it makes.
+template <typename Pass>
+Lowered lower_passes(const LowerContext& c, uint64_t partial, Pass pass) {
   const uint64_t width = c.output(0).shape.elements();
   const uint64_t rows = c.input(0).shape.elements() / width;
-  Lowered lowered;
-  const auto pass = [&](DType dtype, Operand a, Operand b, Operand y, uint64_t from, uint64_t to) {
-    Dispatch& dispatch = lowered.dispatches.emplace_back();
-    dispatch.shader = &find_shader("sum_rows", name_of(dtype));
-    dispatch.constants = {workgroup_size(c.device(), 128), b != Operand::nothing()};
-    dispatch.operands = {a, b, y};
-    dispatch.set_params(shader::SumRowsParams{to_u32(from * width), to_u32(to * width)});
-    dispatch.groups = spread_groups(c.device(), ceil_div(to * width, dispatch.constants[0]));
-    dispatch.note = std::to_string(from) + " rows to " + std::to_string(to);
-  };
-  const DType dtype = c.input(0).dtype;
   const Operand b = c.has_input(1) ? Operand::input(1) : Operand::nothing();
-  const uint64_t partial = partial_rows(rows);
+  Lowered lowered;
+  const auto add = [&](DType dtype, std::vector<Operand> operands, uint64_t from, uint64_t to) {
+    Dispatch& dispatch = lowered.dispatches.emplace_back();
+    dispatch.operands = std::move(operands);
+    dispatch.set_params(shader::SumRowsParams{to_u32(from * width), to_u32(to * width)});
+    dispatch.note = std::to_string(from) + " rows to " + std::to_string(to);
+    pass(dispatch, dtype, to * width);
+  };
   if (partial == 1) {
-    pass(dtype, Operand::input(0), b, Operand::output(0), rows, 1);
+    add(c.input(0).dtype, {Operand::input(0), b, Operand::output(0)}, rows, 1);
     return lowered;
   }
   lowered.scratch.push_back(partial * width * sizeof(float));
-  pass(dtype, Operand::input(0), b, Operand::scratch(0), rows, partial);
-  pass(DType::f32, Operand::scratch(0), Operand::nothing(), Operand::output(0), partial, 1);
+  add(c.input(0).dtype, {Operand::input(0), b, Operand::scratch(0)}, rows, partial);
+  add(DType::f32, {Operand::scratch(0), Operand::nothing(), Operand::output(0)}, partial, 1);
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+std::optional<std::string> refuse_simple(const LowerContext& c) {
+  return refuse(c, "sum_rows", name_of(c.input(0).dtype));
+}
+
+Lowered lower_simple(const LowerContext& c) {
+  return lower_passes(c, partial_rows(rows_of(c)), [&](Dispatch& dispatch, DType dtype, uint64_t sums) {
+    dispatch.shader = &find_shader("sum_rows", name_of(dtype));
+    dispatch.constants = {workgroup_size(c.device(), 128), dispatch.operands[1] != Operand::nothing()};
+    dispatch.groups = spread_groups(c.device(), ceil_div(sums, dispatch.constants[0]));
+  });
+}
+
+// As few workgroups as keep the cores busy, for each costs as much as some hundred elements; and no sum
+// longer than eight times 512 rows.
+uint64_t lanes_partial_rows(const LowerContext& c) {
+  const uint64_t rows = rows_of(c), width = c.output(0).shape.elements();
+  if (rows <= rows_at_once) return 1;
+  const uint64_t wanted = ceil_div(wanted_groups * c.device().subgroup_size, width);
+  return std::max(std::min(wanted, rows / rows_at_once), ceil_div(rows, 8 * 512));
+}
+
+std::optional<std::string> refuse_lanes(const LowerContext& c) {
+  if (c.input(0).dtype != DType::f32) return "x is f16, it only reads f32";
+  const uint32_t lanes = c.device().subgroup_size;
+  if (lanes == 0 || lanes > most_lanes)
+    return "subgroups of " + std::to_string(lanes) + " lanes are too wide";
+  if (ceil_div(c.output(0).shape.elements() * lanes_partial_rows(c), lanes) >
+      c.device().max_workgroup_count[0])
+    return "the sums need more workgroups than the device takes";
+  return refuse(c, "sum_rows_lanes", "f32");
+}
+
+Lowered lower_lanes(const LowerContext& c) {
+  const uint32_t lanes = c.device().subgroup_size;
+  Lowered lowered = lower_passes(c, lanes_partial_rows(c), [&](Dispatch& dispatch, DType, uint64_t sums) {
+    dispatch.shader = &find_shader("sum_rows_lanes", "f32");
+    dispatch.constants = {lanes, lanes, dispatch.operands[1] != Operand::nothing()};
+    dispatch.subgroup_size = lanes;
+    dispatch.groups = {to_u32(ceil_div(sums, lanes)), 1, 1};
+  });
+  lowered.overread_bytes = lanes * sizeof(float);
+  return lowered;
+}
+
+constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
+                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 
