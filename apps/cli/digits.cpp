@@ -5,8 +5,10 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/progress.h"
+#include "images/png_writer.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/data/dataset.h"
 #include "train/digits/digit_files.h"
 
 namespace vitrine::cli {
@@ -16,8 +18,24 @@ struct DigitsFlags {
   std::string out;
   DigitSet set;
   std::vector<std::string> fonts, test_fonts;
+  uint32_t pictures = 0;
   bool json = false;
 };
+
+// The first so many pictures of the test set as files that other commands take: "3-00017.png" is picture 17,
+// a 3.
+void write_pictures(const std::filesystem::path& folder, uint32_t count) {
+  const auto data = open_dataset(folder, Split::test);
+  const std::filesystem::path pictures = folder / "pictures";
+  std::filesystem::create_directories(pictures);
+  std::vector<uint8_t> pixels(data->shape().bytes());
+  for (uint32_t i = 0; i < count; ++i) {
+    data->read(i, pixels);
+    char name[32];
+    std::snprintf(name, sizeof name, "%u-%05u.png", data->label(i), i);
+    write_png(pictures / name, data->shape().width, data->shape().height, data->shape().channels, pixels);
+  }
+}
 
 std::set<std::string> families_of(const std::vector<FaceGroup>& groups) {
   std::set<std::string> families;
@@ -44,6 +62,10 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
   set.seed = common.seed;
   if (set.train == 0 && set.test == 0)
     throw Error(ErrorCode::usage, "found --train 0 and --test 0, expected some pictures");
+  if (flags.pictures > set.test) {
+    throw Error(ErrorCode::usage, "--pictures is " + std::to_string(flags.pictures) +
+                                      ", expected at most --test, " + std::to_string(set.test));
+  }
   std::vector<std::filesystem::path> places(flags.fonts.begin(), flags.fonts.end());
   for (const std::filesystem::path& place : places) {
     std::error_code ignored;
@@ -56,6 +78,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
   Progress progress("pictures", uint64_t{set.train} + set.test);
   write_digits(flags.out, fonts, set, [&](uint64_t done) { progress.show(done); });
   progress.clear();
+  if (flags.pictures > 0) write_pictures(flags.out, flags.pictures);
   if (flags.json) {
     const nlohmann::ordered_json line{{"out", flags.out},
                                       {"train", set.train},
@@ -89,6 +112,10 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
       ->capture_default_str();
   command->add_option("--size", flags->set.size, "Pixels a side")
       ->check(CLI::Range(16, 512))
+      ->capture_default_str();
+  command
+      ->add_option("--pictures", flags->pictures,
+                   "How many of the test pictures are written as PNG files, too")
       ->capture_default_str();
   command->add_option("--fonts", flags->fonts, "Font files, or folders of them, instead of the system's")
       ->type_name("PATH");

@@ -1,8 +1,12 @@
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "images/image.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
+#include "train/data/dataset.h"
 #include "train/digits/digit_fonts.h"
 
 namespace vitrine::test {
@@ -42,6 +46,30 @@ TEST_CASE("vitrine digits writes the same files for the same seed, and says whic
     CHECK(read_whole_file(folder / "a" / name) == read_whole_file(folder / "b" / name));
     CHECK(read_whole_file(folder / "a" / name) != read_whole_file(folder / "c" / name));
   }
+}
+
+TEST_CASE("vitrine digits writes some of the test pictures as files") {
+  const TemporaryFolder folder;
+  const CommandResult made = digits(
+      {"--out", (folder / "a").string(), "--train", "0", "--test", "5", "--pictures", "3", "--size", "20"});
+  if (made.status == 1 && made.err.find("fonts") != std::string::npos) SKIP(made.err);
+  REQUIRE(made.status == 0);
+  const auto data = open_dataset(folder / "a", Split::test);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "a/pictures")) {
+    const std::string name = entry.path().filename().string();
+    const uint64_t number = std::stoul(name.substr(2));
+    CHECK(name[0] == static_cast<char>('0' + data->label(number)));
+    const Image picture = decode_image(entry.path());
+    std::vector<uint8_t> pixels(data->shape().bytes());
+    data->read(number, pixels);
+    REQUIRE(picture.width == 20);
+    REQUIRE(picture.height == 20);
+    for (size_t i = 0; i < pixels.size(); ++i) REQUIRE(picture.pixels[4 * i] == pixels[i]);
+    ++files;
+  }
+  CHECK(files == 3);
+  CHECK(digits({"--out", (folder / "b").string(), "--test", "2", "--pictures", "3"}).status == 2);
 }
 
 TEST_CASE("vitrine digits refuses what it can't do in one line") {
