@@ -12,6 +12,8 @@ if [ $# -gt 0 ]; then exec "$vitrine" "$@"; fi
 
 say "the Vulkan devices of this machine"
 "$vitrine" devices
-say "ViT-Tiny on a 224x224 input; its weights are random (seed 0), so the time and the checksum are" \
-  "the result, not a label: no trained model comes with Vitrine yet"
-exec "$vitrine" bench --arch vit_tiny_patch16_224 --batch 1 --seed 0
+say "what the digit model that comes with Vitrine says of pictures in fonts that it has never seen"
+"$vitrine" classify assets/samples --model assets/digits --top 1
+heat=build/where_it_looked.png
+say "and where it looked in one of them: $heat"
+"$vitrine" attention assets/samples/3.png --model assets/digits --out "$heat"

@@ -55,6 +55,20 @@ void read_channels(const JsonObject& object, const char* key, std::vector<double
     object.fail(key, *json, "a list of numbers, one a channel");
 }
 
+void read_class_names(const JsonObject& object, std::vector<std::string>& names) {
+  const Json* json = object.find("class_names");
+  if (!json) return;
+  names.clear();
+  if (json->is_array()) {
+    for (const Json& name : *json) {
+      if (name.is_string()) names.push_back(name.get<std::string>());
+    }
+  }
+  if (!json->is_array() || names.size() != json->size()) {
+    object.fail("class_names", *json, "a list of names, one a class");
+  }
+}
+
 // A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
 void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : json.items()) {
@@ -93,7 +107,8 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   read_model(*model, c.model, origin);
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
-    check_keys(data, *json_data, {"mean", "std", "crop_padding", "flip"});
+    check_keys(data, *json_data, {"mean", "std", "class_names", "crop_padding", "flip"});
+    read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
     assign(c.crop_padding, data.whole("crop_padding"));
@@ -126,7 +141,11 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
 nlohmann::ordered_json to_json(const TrainConfig& c) {
   nlohmann::ordered_json json;
   for (const auto& [key, value] : fields_of(c.model)) json["model"][key] = value;
-  json["data"] = {{"mean", c.mean}, {"std", c.std}, {"crop_padding", c.crop_padding}, {"flip", c.flip}};
+  json["data"] = {{"mean", c.mean},
+                  {"std", c.std},
+                  {"class_names", c.class_names},
+                  {"crop_padding", c.crop_padding},
+                  {"flip", c.flip}};
   json["optimizer"] = name_of(c.optimizer);
   json["lr"] = c.lr;
   json["momentum"] = c.momentum;
@@ -163,6 +182,8 @@ void TrainConfig::validate(const std::string& origin) const {
   channels("mean", mean);
   channels("std", std);
   for (const double value : std) require(value > 0, "std", std::to_string(value), "numbers above 0");
+  require(class_names.empty() || class_names.size() == model.classes, "class_names",
+          std::to_string(class_names.size()) + " names", "one a class");
   constexpr double much = 1e30;
   number("lr", lr, 0, much, "0 or more");
   number("momentum", momentum, 0, 1, "a number from 0 to 1");

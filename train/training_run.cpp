@@ -184,7 +184,8 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
     if (events.epoch) events.epoch(report);
     if (stop.load() && !finished()) return false;
   }
-  write_model(options_.out, trainer_, data_.class_names());
+  write_model(options_.out, trainer_,
+              config_.class_names.empty() ? data_.class_names() : config_.class_names);
   return true;
 }
 

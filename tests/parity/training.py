@@ -54,7 +54,7 @@ DEFAULTS = {
     "min_lr": 0.0,
     "seed": 0,
 }
-DATA_DEFAULTS = {"mean": [0.0], "std": [1.0], "crop_padding": 0, "flip": False}
+DATA_DEFAULTS = {"mean": [0.0], "std": [1.0], "class_names": [], "crop_padding": 0, "flip": False}
 MODEL_DEFAULTS = {
     "image_height": 224, "image_width": 224, "patch_height": 16, "patch_width": 16, "channels": 3,
     "patch_bias": True, "patch_norm": False, "class_token": True, "distillation_token": False, "registers": 0,

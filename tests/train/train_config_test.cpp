@@ -29,7 +29,7 @@ TEST_CASE("a training's configuration keeps what it doesn't say") {
 TEST_CASE("what a configuration is written as reads back as the same") {
   TrainConfig c =
       config_of(R"({"model": {"dim": 48, "heads": 4, "classes": 10, "channels": 1, "init": "torch"},
-    "data": {"mean": [0.1], "std": [0.3], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
+    "data": {"mean": [0.1], "std": [0.3], "class_names": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
     "momentum": 0.5, "beta1": 0.8, "beta2": 0.9, "eps": 1e-6, "weight_decay": 0.3, "clip_norm": 2,
     "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
     "min_lr": 1e-5, "seed": 77})");
@@ -43,7 +43,9 @@ TEST_CASE("configurations that make no sense are refused") {
         R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
         R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
         R"({"model": {"classes": 10, "width": 3}})", R"({"model": 3})", R"([])",
-        R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})"}) {
+        R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
+        R"({"model": {"classes": 3}, "data": {"class_names": ["a", "b"]}})",
+        R"({"model": {"classes": 2}, "data": {"class_names": ["a", 2]}})"}) {
     INFO(text);
     CHECK_THROWS_AS(config_of(text), Error);
   }
