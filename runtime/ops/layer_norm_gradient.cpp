@@ -41,81 +41,113 @@ std::string variant(const LowerContext& c) {
   return storage_variant(c.input(x_input).dtype, c.input(dy_input).dtype);
 }
 
-// What both kernels share: `rows` is the dispatch that works row by row, to which each gives its shader,
-// constants and groups; the parameters' sums follow it.
-Lowered finish(const LowerContext& c, Dispatch rows) {
+// The dispatch that works row by row; each kernel gives it its shader, constants and groups.
+Dispatch rows_dispatch(const LowerContext& c, std::initializer_list<Operand> sums) {
   const Shape& shape = c.input(x_input).shape;
-  const uint64_t width = shape[-1];
-  const bool parameters = wants_parameters(c.attributes());
-  Lowered lowered;
-  const Operand statistics = parameters ? Operand::scratch(0) : Operand::nothing();
+  Dispatch rows;
   rows.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::input(gamma_input),
-                   Operand::output(0), statistics};
-  rows.set_params(shader::LayerNormParams{to_u32(shape.rows()), to_u32(width),
+                   Operand::output(0)};
+  rows.operands.insert(rows.operands.end(), sums);
+  rows.set_params(shader::LayerNormParams{to_u32(shape.rows()), to_u32(shape[-1]),
                                           static_cast<float>(c.attributes().number("eps"))});
-  lowered.dispatches.push_back(std::move(rows));
-  if (!parameters) {
-    // Both read an element for the last time before the same invocation writes it.
-    if (c.input(dy_input).dtype == c.output(0).dtype) lowered.in_place = {{0, dy_input}};
-    return lowered;
-  }
-  lowered.scratch.push_back(shape.rows() * 2 * sizeof(float));
-
-  const auto pass = [&](std::string_view types, std::array<Operand, 5> operands, uint64_t from, uint64_t to,
-                        bool of_sums) {
-    Dispatch& dispatch = lowered.dispatches.emplace_back();
-    dispatch.shader = &find_shader("layer_norm_gradient_sums", types);
-    dispatch.constants = {workgroup_size(c.device(), 128), to_u32(width), of_sums};
-    dispatch.operands.assign(operands.begin(), operands.end());
-    dispatch.set_params(shader::LayerNormGradientSumsParams{to_u32(from * width), to_u32(to * width)});
-    dispatch.groups = spread_groups(c.device(), ceil_div(to * width, dispatch.constants[0]));
-    dispatch.note = std::to_string(from) + " rows to " + std::to_string(to);
-  };
-  const Operand dy = Operand::input(dy_input), x = Operand::input(x_input), dgamma = Operand::output(1),
-                dbeta = Operand::output(2);
-  const uint64_t partial = partial_rows(shape.rows());
-  if (partial == 1) {
-    pass(variant(c), {dy, x, statistics, dgamma, dbeta}, shape.rows(), 1, false);
-    return lowered;
-  }
-  lowered.scratch.insert(lowered.scratch.end(), 2, partial * width * sizeof(float));
-  const Operand gamma_sums = Operand::scratch(1), beta_sums = Operand::scratch(2);
-  pass(variant(c), {dy, x, statistics, gamma_sums, beta_sums}, shape.rows(), partial, false);
-  pass("f32", {beta_sums, gamma_sums, Operand::nothing(), dgamma, dbeta}, partial, 1, true);
-  return lowered;
+  return rows;
 }
 
-std::optional<std::string> refuse_sums(const LowerContext& c) {
-  if (!wants_parameters(c.attributes())) return std::nullopt;
-  return refuse(c, "layer_norm_gradient_sums", variant(c));
+// Without the parameters' gradients, both kernels read an element for the last time before the same
+// invocation writes it.
+std::vector<std::pair<uint32_t, uint32_t>> in_place(const LowerContext& c) {
+  if (wants_parameters(c.attributes()) || c.input(dy_input).dtype != c.output(0).dtype) return {};
+  return {{0, dy_input}};
+}
+
+// A dispatch that adds up every to-th of `from` rows, or of sums of rows.
+Dispatch sums_dispatch(const LowerContext& c, std::string_view types, std::array<Operand, 5> operands,
+                       uint64_t from, uint64_t to, bool of_sums) {
+  const uint64_t width = c.input(x_input).shape[-1];
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("layer_norm_gradient_sums", types);
+  dispatch.constants = {workgroup_size(c.device(), 128), to_u32(width), of_sums};
+  dispatch.operands.assign(operands.begin(), operands.end());
+  dispatch.set_params(shader::LayerNormGradientSumsParams{to_u32(from * width), to_u32(to * width)});
+  dispatch.groups = spread_groups(c.device(), ceil_div(to * width, dispatch.constants[0]));
+  dispatch.note = std::to_string(from) + " rows to " + std::to_string(to);
+  return dispatch;
+}
+
+constexpr Operand dgamma = Operand{Operand::Kind::output, 1}, dbeta = Operand{Operand::Kind::output, 2};
+
+// What adds the sums that lie in two pieces of scratch.
+Dispatch sum_of_sums(const LowerContext& c, Operand gamma_sums, Operand beta_sums, uint64_t rows) {
+  return sums_dispatch(c, "f32", {beta_sums, gamma_sums, Operand::nothing(), dgamma, dbeta}, rows, 1, true);
 }
 
 std::optional<std::string> refuse_simple(const LowerContext& c) {
-  if (auto reason = refuse_sums(c)) return reason;
+  if (wants_parameters(c.attributes())) {
+    if (auto reason = refuse(c, "layer_norm_gradient_sums", variant(c))) return reason;
+  }
   return refuse(c, "layer_norm_gradient", variant(c));
 }
 
 Lowered lower_simple(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
-  Dispatch rows;
+  const uint64_t width = shape[-1];
+  const bool parameters = wants_parameters(c.attributes());
+  const Operand statistics = parameters ? Operand::scratch(0) : Operand::nothing();
+  Lowered lowered{.in_place = in_place(c)};
+  Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {statistics}));
   rows.shader = &find_shader("layer_norm_gradient", variant(c));
-  rows.constants = {row_workgroup_size(c.device(), shape[-1]), wants_parameters(c.attributes())};
+  rows.constants = {row_workgroup_size(c.device(), width), parameters};
   rows.groups = spread_groups(c.device(), shape.rows());
-  return finish(c, std::move(rows));
+  if (!parameters) return lowered;
+
+  lowered.scratch = {shape.rows() * 2 * sizeof(float)};
+  const Operand dy = Operand::input(dy_input), x = Operand::input(x_input);
+  const uint64_t partial = partial_rows(shape.rows());
+  if (partial == 1) {
+    lowered.dispatches.push_back(
+        sums_dispatch(c, variant(c), {dy, x, statistics, dgamma, dbeta}, shape.rows(), 1, false));
+    return lowered;
+  }
+  lowered.scratch.insert(lowered.scratch.end(), 2, partial * width * sizeof(float));
+  const Operand gamma_sums = Operand::scratch(1), beta_sums = Operand::scratch(2);
+  lowered.dispatches.push_back(
+      sums_dispatch(c, variant(c), {dy, x, statistics, gamma_sums, beta_sums}, shape.rows(), partial, false));
+  lowered.dispatches.push_back(sum_of_sums(c, gamma_sums, beta_sums, partial));
+  return lowered;
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  if (auto reason = refuse_sums(c)) return reason;
+  if (wants_parameters(c.attributes())) {
+    if (auto reason = c.missing("layer_norm_gradient_sums", "f32")) return reason;
+  }
   return refuse_row_lanes(c, "layer_norm_gradient_lanes", variant(c), c.input(x_input).shape);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
+  // So many workgroups keep all cores busy; a workgroup's statistics, two numbers a row, are in shared
+  // memory.
+  constexpr uint64_t wanted_groups = 32, most_rows = 512;
   const Shape& shape = c.input(x_input).shape;
-  Dispatch rows;
+  const uint64_t width = shape[-1], threads = lanes_workgroup_size(c.device());
+  const uint64_t rows_each = round_up(std::min(ceil_div(shape.rows(), wanted_groups), most_rows), threads);
+  const uint64_t groups = ceil_div(shape.rows(), rows_each);
+  const bool parameters = wants_parameters(c.attributes()), at_once = groups == 1;
+
+  Operand gamma_sums, beta_sums;
+  if (parameters) {
+    gamma_sums = at_once ? dgamma : Operand::scratch(0);
+    beta_sums = at_once ? dbeta : Operand::scratch(1);
+  }
+  Lowered lowered{.in_place = in_place(c)};
+  Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {gamma_sums, beta_sums}));
   rows.shader = &find_shader("layer_norm_gradient_lanes", variant(c));
-  rows.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1]), wants_parameters(c.attributes())};
-  rows.groups = {to_u32(ceil_div(shape.rows(), rows.constants[0])), 1, 1};
-  return finish(c, std::move(rows));
+  rows.constants = {to_u32(threads), to_u32(width), parameters, to_u32(rows_each)};
+  rows.groups = {to_u32(groups), 1, 1};
+  rows.note = std::to_string(rows_each) + " rows each";
+  if (!parameters || at_once) return lowered;
+  lowered.scratch.assign(2, groups * width * sizeof(float));
+  lowered.dispatches.push_back(sum_of_sums(c, gamma_sums, beta_sums, groups));
+  return lowered;
 }
 
 constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},

@@ -42,8 +42,11 @@ TEST_CASE("the gradient of LayerNorm matches the float64 reference") {
   for (const bool parameters : {false, true}) {
     for (const uint64_t width : {3, 8, 48, 52, 197, 768, 1031})
       test::check_op(op_layer_norm_gradient, op_case({5, width}, f32, parameters));
-    for (const uint64_t rows : {1, 50, 64, 65, 197})
-      test::check_op(op_layer_norm_gradient, op_case({rows, 36}, f32, parameters));
+    // Widths of fewer and of more groups of four than a subgroup has lanes.
+    for (const uint64_t rows : {1, 50, 64, 65, 197}) {
+      for (const uint64_t width : {4, 12, 36})
+        test::check_op(op_layer_norm_gradient, op_case({rows, width}, f32, parameters));
+    }
     test::check_op(op_layer_norm_gradient, op_case({2, 3, 50, 24}, f32, parameters));
     for (const Types types :
          {Types{DType::f16, DType::f16}, {DType::f16, DType::f32}, {DType::f32, DType::f16}}) {
@@ -55,6 +58,7 @@ TEST_CASE("the gradient of LayerNorm matches the float64 reference") {
 
 TEST_CASE("the gradients of LayerNorm's parameters keep their precision over many rows") {
   test::check_op(op_layer_norm_gradient, op_case({6400, 8}, f32, true));
+  test::check_op(op_layer_norm_gradient, op_case({6397, 8}, f32, true));
   test::check_op(op_layer_norm_gradient, op_case({30011, 16}, f32, true));
 }
 
