@@ -1,7 +1,7 @@
-//! variant f32 LOAD_X=load_quad_f32 LOAD_Y=load_quad_f32 STORE_X=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrwww
-//! variant f32_f16 LOAD_X=load_quad_f32 LOAD_Y=load_quad_f16 STORE_X=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrwww
-//! variant f16 LOAD_X=load_quad_f16 LOAD_Y=load_quad_f16 STORE_X=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrwww
-//! variant f16_f32 LOAD_X=load_quad_f16 LOAD_Y=load_quad_f32 STORE_X=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrwww
+//! variant f32 LOAD_X=load_quad_f32 LOAD_Y=load_quad_f32 STORE_X=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrrwww
+//! variant f32_f16 LOAD_X=load_quad_f32 LOAD_Y=load_quad_f16 STORE_X=store_quad_f32 needs=addresses,int64 bind=addresses access=rrrrwww
+//! variant f16 LOAD_X=load_quad_f16 LOAD_Y=load_quad_f16 STORE_X=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrrwww
+//! variant f16_f32 LOAD_X=load_quad_f16 LOAD_Y=load_quad_f32 STORE_X=store_quad_f16 needs=addresses,int64 bind=addresses access=rrrrwww
 // layer_norm_gradient.comp for devices that run a workgroup on a CPU core: one lane takes one row, as in
 // layer_norm_lanes.comp, which says why. A workgroup takes some rows one after the other and then, while they are
 // at hand, adds up the parameters' gradients over them. Sums go by blocks of 16 elements.
@@ -15,11 +15,13 @@ layout(constant_id = 0) const uint local_size = 8;
 layout(constant_id = 1) const uint width = 768;
 layout(constant_id = 2) const bool sum_parameters = false;
 layout(constant_id = 3) const uint rows_each = 8;  // of a workgroup; a multiple of its size
+layout(constant_id = 4) const bool has_residual = false;
 
 layout(push_constant) uniform Push {
   InWords dy;
   InWords x;
   Floats gamma;
+  InWords residual;
   OutWords dx;
   OutFloats dgamma;  // a row for each workgroup
   OutFloats dbeta;
@@ -39,6 +41,8 @@ vec4 gradient_at(uint base, uint q) {
   return LOAD_Y(dy, base + q) *
          vec4(gamma.at[column], gamma.at[column + 1], gamma.at[column + 2], gamma.at[column + 3]);
 }
+
+vec4 residual_at(uint at) { return has_residual ? LOAD_X(residual, at) : vec4(0.0); }
 
 // A sum over the row, by blocks.
 #define SUM(TYPE, RESULT, TERM)                                                    \
@@ -70,6 +74,7 @@ vec2 write_row(uint row) {
 
 #define WRITE(q)                                                                              \
   STORE_X(dx, base + (q),                                                                     \
+          residual_at(base + (q)) +                                                           \
           inverse_deviation * (gradient_at(base, (q)) - sums.x -                              \
                                (LOAD_X(x, base + (q)) - mean) * inverse_deviation * sums.y))
   for (uint b = 0; b < whole_blocks; ++b) {

@@ -73,6 +73,10 @@ class Differentiation final : public GradContext {
     accumulate(node().inputs[i], gradient);
   }
 
+  ValueId take(size_t i) override {
+    return wants(i) ? std::exchange(gradients_[node().inputs[i].index], {}) : ValueId{};
+  }
+
  private:
   // Summed as they come, so that no contribution waits in memory for the others.
   void accumulate(ValueId id, ValueId gradient) {

@@ -31,6 +31,9 @@ class GradContext {
   virtual bool wants(size_t i) const = 0;
   // Adds to the gradient of input i, which has the input's shape.
   virtual void add(size_t i, ValueId gradient) = 0;
+  // Takes away what the gradient of input i has come to so far; none if nothing has been added. Whoever takes
+  // it adds it to what it hands over: for operators that do so as they write their result.
+  virtual ValueId take(size_t i) = 0;
 
   bool has_input(size_t i) const { return i < node().inputs.size() && bool(node().inputs[i]); }
   const Attributes& attributes() const { return node().attributes; }

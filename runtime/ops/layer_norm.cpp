@@ -88,9 +88,13 @@ bool lanes_write_blocks(const LowerContext& c, const RowBlocks& blocks) {
 
 void backward(GradContext& c) {
   const bool parameters = c.wants(gamma_input) || c.wants(beta_input);
+  // In a residual stream, the gradient that went around the block.
+  ValueId residual = c.take(x_input);
+  if (residual && c.graph().value(residual).dtype != c.input_value(x_input).dtype)
+    c.add(x_input, std::exchange(residual, {}));
   const LayerNormGradients found =
       layer_norm_gradient(c.graph(), c.name("x"), c.gradient(0), c.input(x_input), c.input(gamma_input),
-                          c.attributes().number("eps"), parameters);
+                          c.attributes().number("eps"), parameters, residual);
   c.add(x_input, found.dx);
   if (!parameters) return;
   c.add(gamma_input, found.dgamma);

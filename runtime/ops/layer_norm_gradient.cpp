@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t dy_input = 0, x_input = 1, gamma_input = 2;
+constexpr uint32_t dy_input = 0, x_input = 1, gamma_input = 2, residual_input = 3;
 
 bool wants_parameters(const Attributes& attributes) { return attributes.flag("parameters"); }
 
@@ -26,6 +26,13 @@ void infer(InferContext& c) {
   c.require(gamma.shape == Shape{x.shape[-1]} && gamma.dtype == DType::f32,
             "'" + gamma.name + "' is " + std::string(name_of(gamma.dtype)) + " " + gamma.shape.to_string() +
                 ", expected f32 [" + std::to_string(x.shape[-1]) + "]");
+  if (c.has_input(residual_input)) {
+    const Value& residual = c.input(residual_input);
+    c.require(residual.shape == x.shape && residual.dtype == x.dtype,
+              "'" + residual.name + "' is " + std::string(name_of(residual.dtype)) + " " +
+                  residual.shape.to_string() + ", expected " + std::string(name_of(x.dtype)) + " " +
+                  x.shape.to_string() + " as of x");
+  }
   c.output(x.shape, x.dtype);
   if (!wants_parameters(c.attributes())) return;
   c.output(gamma.shape, DType::f32, "gamma");
@@ -46,6 +53,7 @@ Dispatch rows_dispatch(const LowerContext& c, std::initializer_list<Operand> sum
   const Shape& shape = c.input(x_input).shape;
   Dispatch rows;
   rows.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::input(gamma_input),
+                   c.has_input(residual_input) ? Operand::input(residual_input) : Operand::nothing(),
                    Operand::output(0)};
   rows.operands.insert(rows.operands.end(), sums);
   rows.set_params(shader::LayerNormParams{to_u32(shape.rows()), to_u32(shape[-1]),
@@ -53,11 +61,14 @@ Dispatch rows_dispatch(const LowerContext& c, std::initializer_list<Operand> sum
   return rows;
 }
 
-// Without the parameters' gradients, both kernels read an element for the last time before the same
-// invocation writes it.
+// Both kernels read an element for the last time before the same invocation writes it; but with the
+// parameters' gradients, dy is read again.
 std::vector<std::pair<uint32_t, uint32_t>> in_place(const LowerContext& c) {
-  if (wants_parameters(c.attributes()) || c.input(dy_input).dtype != c.output(0).dtype) return {};
-  return {{0, dy_input}};
+  std::vector<std::pair<uint32_t, uint32_t>> places;
+  if (c.has_input(residual_input)) places.emplace_back(0, residual_input);
+  if (!wants_parameters(c.attributes()) && c.input(dy_input).dtype == c.output(0).dtype)
+    places.emplace_back(0, dy_input);
+  return places;
 }
 
 // A dispatch that adds up every to-th of `from` rows, or of sums of rows.
@@ -96,7 +107,7 @@ Lowered lower_simple(const LowerContext& c) {
   Lowered lowered{.in_place = in_place(c)};
   Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {statistics}));
   rows.shader = &find_shader("layer_norm_gradient", variant(c));
-  rows.constants = {row_workgroup_size(c.device(), width), parameters};
+  rows.constants = {row_workgroup_size(c.device(), width), parameters, c.has_input(residual_input)};
   rows.groups = spread_groups(c.device(), shape.rows());
   if (!parameters) return lowered;
 
@@ -141,7 +152,8 @@ Lowered lower_lanes(const LowerContext& c) {
   Lowered lowered{.in_place = in_place(c)};
   Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {gamma_sums, beta_sums}));
   rows.shader = &find_shader("layer_norm_gradient_lanes", variant(c));
-  rows.constants = {to_u32(threads), to_u32(width), parameters, to_u32(rows_each)};
+  rows.constants = {to_u32(threads), to_u32(width), parameters, to_u32(rows_each),
+                    c.has_input(residual_input)};
   rows.groups = {to_u32(groups), 1, 1};
   rows.note = std::to_string(rows_each) + " rows each";
   if (!parameters || at_once) return lowered;
@@ -158,8 +170,8 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 const OpDef op_layer_norm_gradient{"layer_norm_gradient", infer, flops, kernels};
 
 LayerNormGradients layer_norm_gradient(Graph& graph, const std::string& name, ValueId dy, ValueId x,
-                                       ValueId gamma, double eps, bool parameters) {
-  const auto found = graph.add(op_layer_norm_gradient, name, {dy, x, gamma},
+                                       ValueId gamma, double eps, bool parameters, ValueId residual) {
+  const auto found = graph.add(op_layer_norm_gradient, name, {dy, x, gamma, residual},
                                {{"eps", eps}, {"parameters", static_cast<int64_t>(parameters)}});
   if (!parameters) return {found[0], {}, {}};
   return {found[0], found[1], found[2]};

@@ -10,6 +10,7 @@
 #include "runtime/graph/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/binary.h"
+#include "runtime/ops/layer_norm.h"
 #include "runtime/ops/magnitude.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/unary.h"
@@ -36,6 +37,20 @@ TEST_CASE("a value that is used twice has the sum of both gradients") {
   CHECK(graph.value(gradients[0]).shape == Shape{3, 4});
   CHECK(graph.nodes().back().outputs[0] == gradients[0]);
   CHECK(graph.nodes().back().op->name == "binary");
+}
+
+TEST_CASE("layer_norm takes over the gradient that went around it") {
+  Graph graph;
+  const ValueId x = graph.input("x", {3, 4}), dy = graph.input("dy", {3, 4}), gamma = graph.input("g", {4}),
+                beta = graph.input("b", {4});
+  const ValueId y = add(graph, "y", x, layer_norm(graph, "norm", x, gamma, beta));
+  const size_t before = graph.nodes().size();
+  const auto gradients = add_gradients(graph, {{{y, dy}}}, {{x, gamma}});
+  CHECK(graph.nodes().size() == before + 1);
+  const Node& node = graph.nodes().back();
+  CHECK(node.op->name == "layer_norm_gradient");
+  CHECK(node.inputs.back() == dy);
+  CHECK(gradients == std::vector{node.outputs[0], node.outputs[1]});
 }
 
 TEST_CASE("nothing is differentiated that nothing asks for") {
