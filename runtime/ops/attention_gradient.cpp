@@ -74,6 +74,8 @@ constexpr std::array kernels{
               attention_gradient_tiled_configurations},
     KernelDef{"lanes", refuse_attention_gradient_lanes, prefer_on_cpu, lower_attention_gradient_lanes,
               attention_gradient_lanes_configurations},
+    KernelDef{"whole", refuse_attention_gradient_whole, prefer_attention_gradient_whole,
+              lower_attention_gradient_whole, attention_gradient_whole_configurations},
 };
 
 }  // namespace

@@ -36,4 +36,9 @@ std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& c
 Lowered lower_attention_gradient_lanes(const LowerContext& context);
 std::vector<std::string> attention_gradient_lanes_configurations(const LowerContext& context);
 
+std::optional<std::string> refuse_attention_gradient_whole(const LowerContext& context);
+double prefer_attention_gradient_whole(const LowerContext& context);
+Lowered lower_attention_gradient_whole(const LowerContext& context);
+std::vector<std::string> attention_gradient_whole_configurations(const LowerContext& context);
+
 }  // namespace vitrine
