@@ -20,6 +20,9 @@
 //              weights' gradients weight * (dout . v - delta) with delta = dout . out, what these give k and v,
 //              and what they give q, summed over the lane's keys and then over the lanes
 //
+// Four random words decide on four keys of one query. With four queries a step each of four lanes draws for
+// another query, and the lanes tell each other.
+//
 // The queries that are left over go one by one; of the loops, see attention_lanes.comp.
 layout(local_size_x_id = 0) in;  // lanes
 layout(constant_id = 1) const uint lanes = 8;  // of a subgroup, which has exactly this size: a power of two
@@ -95,7 +98,12 @@ void answer(const uint count) {
   }
   [[unroll]] for (uint i = 0; i < padded_sums; ++i) query_sums[i] = 0.0;
   [[unroll]] for (uint t = 0; t < turns; ++t) {
-    const uint number = key_of(t);
+    const uint number = t * lanes + lane;
+    uint kept = 0;  // of four queries: a bit for each of the four keys that the lane's is one of
+    if (drop && count == 4) {
+      const bvec4 four = kept_four(source, number / 4, statistic + lane % 4);
+      kept = uint(four.x) | uint(four.y) << 1 | uint(four.z) << 2 | uint(four.w) << 3;
+    }
     [[unroll]] for (uint j = 0; j < count; ++j) {
       float weight = 0.0;
       [[unroll]] for (uint d = 0; d < key_width; d += 4) {
@@ -106,7 +114,12 @@ void answer(const uint count) {
       }
       weight = exp(weight - log_sum[j]);
       float factor = 1.0;  // of what dropout makes of the weight
-      if (drop) factor = kept_four(source, number / 4, statistic + j)[number % 4] ? p.drop_factor : 0.0;
+      if (drop && count == 4) {
+        const uint bits = subgroupShuffle(kept, lane / 4 * 4 + j);
+        factor = (bits >> (lane % 4) & 1) != 0 ? p.drop_factor : 0.0;
+      } else if (drop) {
+        factor = kept_four(source, number / 4, statistic + j)[number % 4] ? p.drop_factor : 0.0;
+      }
       float gradient = 0.0;
       const float applied = drop ? weight * factor : weight;
       [[unroll]] for (uint d = 0; d < value_width; d += 4) {
@@ -121,7 +134,7 @@ void answer(const uint count) {
       if (drop) gradient *= factor;
       gradient = weight * (gradient - delta[j]);
       // Lanes without a key have the last one again, which may count but once.
-      if (t == turns - 1) gradient = t * lanes + lane < p.keys ? gradient : 0.0;
+      if (t == turns - 1) gradient = number < p.keys ? gradient : 0.0;
       [[unroll]] for (uint d = 0; d < key_width; d += 4) {
         const vec4 query = load_four(query_rows, j * q_stride + d);
         [[unroll]] for (uint i = 0; i < 4; ++i) {

@@ -11,13 +11,13 @@
 namespace vitrine {
 namespace {
 
-// A lane keeps its keys, values and both gradients of all turns: with more, they leave the nearest cache, and
-// the code of a step takes long to compile.
-constexpr uint64_t most_kept = 512;
-// Elements of queries and their results that a step's code has room for, in all turns.
+// Elements of keys, values and both gradients that a lane keeps in all turns. With more of them, or wider
+// heads, they leave the nearest cache, and computing the weights once is no gain.
+constexpr uint64_t most_kept = 800, widest = 16;
+// Elements of queries, or of their results, that a step's code has room for in all turns.
 constexpr uint64_t most_unrolled = 256;
-// Wider subgroups would have most of their lanes without a key.
-constexpr uint32_t most_lanes = 16;
+// Four lanes draw random numbers together; of wider subgroups, most lanes would have no key.
+constexpr uint32_t fewest_lanes = 4, most_lanes = 16;
 
 uint64_t turns_of(const LowerContext& context) {
   return ceil_div(attention_sizes(context).keys, context.device().subgroup_size);
@@ -32,8 +32,7 @@ std::vector<Step> steps_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   std::vector<Step> steps;
   for (const uint32_t queries : {4, 2, 1}) {
-    const uint64_t unrolled =
-        queries * turns_of(context) * std::max(sizes.key_width, sizes.value_width);
+    const uint64_t unrolled = queries * turns_of(context) * std::max(sizes.key_width, sizes.value_width);
     if (queries == 1 || unrolled <= most_unrolled) steps.push_back({queries});
   }
   return steps;
@@ -59,13 +58,18 @@ std::optional<std::string> refuse_attention_gradient_whole(const LowerContext& c
     if (auto reason = refuse(context, shader, "f32")) return reason;
   }
   const Capabilities& device = context.device();
-  if (device.subgroup_size == 0 || device.subgroup_size > most_lanes) {
-    return "subgroups of " + std::to_string(device.subgroup_size) + " lanes are too wide";
+  if (device.subgroup_size < fewest_lanes || device.subgroup_size > most_lanes) {
+    return "subgroups have " + std::to_string(device.subgroup_size) + " lanes, " +
+           std::to_string(fewest_lanes) + " to " + std::to_string(most_lanes) + " are possible";
   }
   if ((device.subgroup_operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) == 0) {
     return "the device's subgroups don't shuffle";
   }
   const AttentionSizes sizes = attention_sizes(context);
+  const uint64_t width = std::max(sizes.key_width, sizes.value_width);
+  if (width > widest) {
+    return "heads are " + std::to_string(width) + " wide, at most " + std::to_string(widest) + " is possible";
+  }
   const uint64_t kept = 2 * turns_of(context) * (sizes.key_width + sizes.value_width);
   if (kept > most_kept) {
     return std::to_string(sizes.keys) + " keys and values of " + std::to_string(sizes.key_width) + " and " +
@@ -79,7 +83,12 @@ std::optional<std::string> refuse_attention_gradient_whole(const LowerContext& c
   return std::nullopt;
 }
 
-double prefer_attention_gradient_whole(const LowerContext& context) { return 2 * prefer_on_cpu(context); }
+// A workgroup runs on one core: with few heads, other kernels keep more of them busy.
+double prefer_attention_gradient_whole(const LowerContext& context) {
+  constexpr uint64_t wanted_groups = 16;
+  const AttentionSizes sizes = attention_sizes(context);
+  return prefer_on_cpu(context) * (sizes.batch * sizes.heads >= wanted_groups ? 2 : 0.5);
+}
 
 Lowered lower_attention_gradient_whole(const LowerContext& context) {
   using namespace attention_gradient_input;
@@ -121,17 +130,17 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
                        Operand::output(outputs[attention_input::q]),
                        Operand::output(outputs[attention_input::k]),
                        Operand::output(outputs[attention_input::v])};
-  dispatch.set_params(shader::AttentionGradientLanesParams{
-      .queries = to_u32(sizes.queries),
-      .keys = to_u32(sizes.keys),
-      .heads = to_u32(sizes.heads),
-      .q_offset = q.offset,
-      .k_offset = k.offset,
-      .v_offset = v.offset,
-      .scale = static_cast<float>(context.attributes().number("scale")),
-      .drop_stream = dropping.stream,
-      .drop_threshold = dropping.threshold,
-      .drop_factor = dropping.factor});
+  dispatch.set_params(
+      shader::AttentionGradientLanesParams{.queries = to_u32(sizes.queries),
+                                           .keys = to_u32(sizes.keys),
+                                           .heads = to_u32(sizes.heads),
+                                           .q_offset = q.offset,
+                                           .k_offset = k.offset,
+                                           .v_offset = v.offset,
+                                           .scale = static_cast<float>(context.attributes().number("scale")),
+                                           .drop_stream = dropping.stream,
+                                           .drop_threshold = dropping.threshold,
+                                           .drop_factor = dropping.factor});
   dispatch.groups = {to_u32(sizes.heads), to_u32(sizes.batch), 1};
   dispatch.note = std::to_string(queries_a_step) + " queries a step";
   // A step of queries past the last one, and the last row's four elements where its width is no multiple.
