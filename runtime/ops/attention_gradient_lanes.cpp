@@ -12,19 +12,8 @@ namespace {
 // A step does about twice as much with each element as attention_lanes.cpp's.
 constexpr uint64_t most_unrolled = 256;
 
-struct Step {
-  uint32_t rows;
-  std::string name() const { return std::to_string(rows) + "rows"; }
-};
-
-std::vector<Step> steps_for(const LowerContext& context) {
-  const AttentionSizes sizes = attention_sizes(context);
-  std::vector<Step> steps;
-  for (const uint32_t rows : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
-                                             most_unrolled, drops_weights(context.attributes()))) {
-    steps.push_back({rows});
-  }
-  return steps;
+std::vector<AttentionStep> steps_for(const LowerContext& context) {
+  return attention_steps_for(context, most_unrolled, "rows");
 }
 
 }  // namespace
@@ -46,7 +35,7 @@ std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& c
 Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   using namespace attention_gradient_input;
   const AttentionSizes sizes = attention_sizes(context);
-  const uint32_t rows_a_step = configured(context, steps_for(context)).rows;
+  const uint32_t rows_a_step = configured(context, steps_for(context)).tokens;
   const uint32_t lanes = lanes_workgroup_size(context.device());
   const AttentionRows q = attention_rows_of(context, attention_input::q);
   const AttentionRows k = attention_rows_of(context, attention_input::k);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/graph/op.h"
@@ -118,7 +119,16 @@ std::vector<std::string> attention_flexible_configurations(const LowerContext& c
 
 // ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
 
-// How many keys (or queries) a lane takes in at a time. `fours`: whole fours, or halves of one.
+// How many keys (or queries) a lane takes in at a time, the best first. `fours`: whole fours, or halves of
+// one.
+struct AttentionStep {
+  uint32_t tokens;
+  std::string_view unit;
+  std::string name() const { return std::to_string(tokens) + std::string(unit); }
+};
+// Of a node: as many as code has room for whose tokens times width are most_unrolled.
+std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t most_unrolled,
+                                               std::string_view unit);
 std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, bool fours);
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context);

@@ -16,19 +16,8 @@ std::string lanes_variant(const LowerContext& context) {
 // Elements of keys that a step's code has room for: 14 keys of 64, which divide the usual 197 but for one.
 constexpr uint64_t most_unrolled = 896;
 
-struct Step {
-  uint32_t keys;
-  std::string name() const { return std::to_string(keys) + "keys"; }
-};
-
-std::vector<Step> steps_for(const LowerContext& context) {
-  const AttentionSizes sizes = attention_sizes(context);
-  std::vector<Step> steps;
-  for (const uint32_t keys : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
-                                             most_unrolled, drops_weights(context.attributes()))) {
-    steps.push_back({keys});
-  }
-  return steps;
+std::vector<AttentionStep> steps_for(const LowerContext& context) {
+  return attention_steps_for(context, most_unrolled, "keys");
 }
 
 // Where the rows of q, k or v lie.
@@ -83,6 +72,17 @@ std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t 
   return steps;
 }
 
+std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t unrolled,
+                                               std::string_view unit) {
+  const AttentionSizes sizes = attention_sizes(context);
+  std::vector<AttentionStep> steps;
+  for (const uint32_t tokens : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
+                                               unrolled, drops_weights(context.attributes()))) {
+    steps.push_back({tokens, unit});
+  }
+  return steps;
+}
+
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {
   if (auto reason = context.missing("attention_lanes", lanes_variant(context))) return reason;
   const AttentionSizes sizes = attention_sizes(context);
@@ -105,7 +105,7 @@ double prefer_attention_lanes(const LowerContext& context) {
 
 Lowered lower_attention_lanes(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
-  const uint32_t keys_a_step = configured(context, steps_for(context)).keys;
+  const uint32_t keys_a_step = configured(context, steps_for(context)).tokens;
   // A workgroup of one subgroup: with more lanes, fewer token counts would fill the last one.
   const uint32_t lanes = workgroup_size(context.device(), std::max(context.device().subgroup_size, 1u));
 

@@ -10,8 +10,10 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/patch_embed.h"
 #include "runtime/ops/plain_attention.h"
+#include "runtime/ops/random_mask.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/selftest/reference_matmul.h"
+#include "shaders/lib/step_state.h"
 
 namespace vitrine::selftest {
 namespace {
@@ -55,13 +57,35 @@ OpCase full_matmul(DType in, DType out) {
 
 struct AttentionCase {
   uint64_t batch, heads, queries, keys, width;
-  AttentionOptions options() const {
+  double drop_rate = 0;
+  AttentionOptions options(std::span<const ValueId> ids = {}) const {
     return {.heads = heads,
             .key_width = width,
             .q_offset = 4,
             .k_offset = 8,
             .scale = 1 / std::sqrt(static_cast<double>(width)),
-            .store_lse = true};
+            .store_lse = true,
+            .drop_rate = drop_rate,
+            .drop_stream = 4,
+            .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{}};
+  }
+  std::string label() const {
+    return std::to_string(heads) + " heads of " + std::to_string(width) + (drop_rate != 0 ? ", dropout" : "");
+  }
+  // The weights' factors, and the step of which they are drawn.
+  reference::WeightFactor factor() const {
+    if (drop_rate == 0) return {};
+    return [mask = RandomMask{.seed = 7, .step = 3, .stream = 4, .rate = drop_rate}](uint64_t row,
+                                                                                     uint64_t key) {
+      return mask.factor(static_cast<uint32_t>(key), static_cast<uint32_t>(row));
+    };
+  }
+  void add_step(std::vector<OpInput>& in) const {
+    if (drop_rate == 0) return;
+    HostTensor step = filled({VITRINE_STEP_WORDS}, DType::u32, 0);
+    step.values[VITRINE_STEP_SEED_LOW] = 7;
+    step.values[VITRINE_STEP_NUMBER] = 3;
+    in.push_back({std::move(step)});
   }
   // q and k with more in their rows than the heads; values apart.
   std::vector<OpInput> inputs(DType dtype) const {
@@ -70,7 +94,7 @@ struct AttentionCase {
             {random_tensor({batch, keys, heads * width}, dtype, 3)}};
   }
   reference::Attention expected(const std::vector<OpInput>& in) const {
-    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale);
+    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor());
   }
   reference::Heads q(const std::vector<OpInput>& in) const {
     return {in[0].tensor.values, queries, heads * width + 8, 4, width};
@@ -82,7 +106,7 @@ struct AttentionCase {
     return {in[2].tensor.values, keys, heads * width, 0, width};
   }
 };
-constexpr AttentionCase small{1, 2, 5, 7, 4}, usual{2, 2, 37, 41, 64};
+constexpr AttentionCase small{1, 2, 5, 7, 4}, usual{2, 2, 37, 41, 64}, dropped{2, 2, 37, 41, 64, 0.25};
 
 }  // namespace
 
@@ -135,9 +159,9 @@ std::vector<OpCase> patch_embed_cases() {
 
 std::vector<OpCase> attention_gradient_cases() {
   std::vector<OpCase> cases;
-  for (const AttentionCase& a : {small, usual}) {
+  for (const AttentionCase& a : {small, usual, dropped}) {
     OpCase& c = cases.emplace_back();
-    c.label = "heads of " + std::to_string(a.width);
+    c.label = a.label();
     c.inputs = a.inputs(DType::f32);
     const reference::Attention result = a.expected(c.inputs);
     for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},
@@ -148,11 +172,12 @@ std::vector<OpCase> attention_gradient_cases() {
     c.inputs.push_back({random_tensor({a.batch, a.queries, a.heads * a.width}, DType::f32, 4)});
     reference::AttentionGradients gradients =
         reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
-                                      a.options().scale, c.inputs.back().tensor.values);
+                                      a.options().scale, c.inputs.back().tensor.values, a.factor());
     c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
-    c.build = [options = a.options()](Graph& graph, std::span<const ValueId> ids) {
+    a.add_step(c.inputs);
+    c.build = [a](Graph& graph, std::span<const ValueId> ids) {
       const AttentionGradients made =
-          attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], options);
+          attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], a.options(ids));
       return std::vector{made.q, made.k, made.v};
     };
   }
@@ -162,14 +187,15 @@ std::vector<OpCase> attention_gradient_cases() {
 std::vector<OpCase> attention_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    for (const AttentionCase& size : {small, usual}) {
+    for (const AttentionCase& size : {small, usual, dropped}) {
       OpCase& c = cases.emplace_back();
-      c.label = std::to_string(size.heads) + " heads of " + std::to_string(size.width);
+      c.label = size.label();
       c.inputs = size.inputs(dtype);
       const reference::Attention expected = size.expected(c.inputs);
       c.expected = {expected.out, expected.lse};
-      c.build = [options = size.options()](Graph& graph, std::span<const ValueId> ids) {
-        const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], options);
+      size.add_step(c.inputs);
+      c.build = [size](Graph& graph, std::span<const ValueId> ids) {
+        const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
         return std::vector{result.out, result.lse};
       };
     }
