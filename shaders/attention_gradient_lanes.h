@@ -1,4 +1,4 @@
-// Parameters of attention_gradient_lanes_queries.comp and attention_gradient_lanes_keys.comp.
+// Parameters of attention_gradient_lanes_*.comp and attention_gradient_whole.comp.
 #ifndef VITRINE_ATTENTION_GRADIENT_LANES_H
 #define VITRINE_ATTENTION_GRADIENT_LANES_H
 #include "lib/shared.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/ops/attention_kernels.h"
+#include "shaders/attention_gradient_lanes.h"
 
 namespace vitrine {
 
@@ -31,6 +32,9 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered);
 std::optional<std::string> refuse_attention_gradient_tiled(const LowerContext& context);
 Lowered lower_attention_gradient_tiled(const LowerContext& context);
 std::vector<std::string> attention_gradient_tiled_configurations(const LowerContext& context);
+
+// Those of `whole`, too.
+shader::AttentionGradientLanesParams attention_gradient_lanes_params(const LowerContext& context);
 
 std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context);
 Lowered lower_attention_gradient_lanes(const LowerContext& context);

@@ -1,6 +1,4 @@
 // The kernel of attention_gradient for devices that are a CPU (shaders/attention_gradient_lanes_*.comp).
-#include "shaders/attention_gradient_lanes.h"
-
 #include <algorithm>
 
 #include "runtime/ops/attention_gradient_kernels.h"
@@ -17,6 +15,21 @@ std::vector<AttentionStep> steps_for(const LowerContext& context) {
 }
 
 }  // namespace
+
+shader::AttentionGradientLanesParams attention_gradient_lanes_params(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const AttentionDrops drops = attention_drops(context.attributes());
+  return {.queries = to_u32(sizes.queries),
+          .keys = to_u32(sizes.keys),
+          .heads = to_u32(sizes.heads),
+          .q_offset = attention_rows_of(context, attention_input::q).offset,
+          .k_offset = attention_rows_of(context, attention_input::k).offset,
+          .v_offset = attention_rows_of(context, attention_input::v).offset,
+          .scale = static_cast<float>(context.attributes().number("scale")),
+          .drop_stream = drops.stream,
+          .drop_threshold = drops.threshold,
+          .drop_factor = drops.factor};
+}
 
 std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context) {
   for (const char* shader : {"attention_gradient_lanes_queries", "attention_gradient_lanes_keys", "zeros"}) {
@@ -49,18 +62,6 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   const Operand deltas = Operand::scratch(0);
   const bool drops = drops_weights(context.attributes());
   const Operand drawn = drops ? Operand::input(step) : Operand::nothing();
-  const AttentionDrops dropping = attention_drops(context.attributes());
-  const shader::AttentionGradientLanesParams params{
-      .queries = to_u32(sizes.queries),
-      .keys = to_u32(sizes.keys),
-      .heads = to_u32(sizes.heads),
-      .q_offset = q.offset,
-      .k_offset = k.offset,
-      .v_offset = v.offset,
-      .scale = static_cast<float>(context.attributes().number("scale")),
-      .drop_stream = dropping.stream,
-      .drop_threshold = dropping.threshold,
-      .drop_factor = dropping.factor};
   const auto input = [](uint32_t i) { return Operand::input(i); };
   const auto run = [&](const char* shader, uint64_t rows, std::vector<Operand> operands) -> Dispatch& {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
@@ -69,7 +70,7 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
         lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), rows_a_step, q.stride, k.stride, v.stride,
         drops};
     dispatch.operands = std::move(operands);
-    dispatch.set_params(params);
+    dispatch.set_params(attention_gradient_lanes_params(context));
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
     return dispatch;
   };

@@ -6,7 +6,6 @@
 
 #include "runtime/ops/attention_gradient_kernels.h"
 #include "runtime/ops/lowering.h"
-#include "shaders/attention_gradient_lanes.h"
 
 namespace vitrine {
 namespace {
@@ -101,7 +100,6 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
   const uint32_t result_stride = to_u32(context.input(out).shape[2]);
   const auto outputs = attention_gradient_outputs(context.attributes());
   const bool drops = drops_weights(context.attributes());
-  const AttentionDrops dropping = attention_drops(context.attributes());
 
   Lowered lowered;
   clear_unread_columns(context, lowered);
@@ -130,17 +128,7 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
                        Operand::output(outputs[attention_input::q]),
                        Operand::output(outputs[attention_input::k]),
                        Operand::output(outputs[attention_input::v])};
-  dispatch.set_params(
-      shader::AttentionGradientLanesParams{.queries = to_u32(sizes.queries),
-                                           .keys = to_u32(sizes.keys),
-                                           .heads = to_u32(sizes.heads),
-                                           .q_offset = q.offset,
-                                           .k_offset = k.offset,
-                                           .v_offset = v.offset,
-                                           .scale = static_cast<float>(context.attributes().number("scale")),
-                                           .drop_stream = dropping.stream,
-                                           .drop_threshold = dropping.threshold,
-                                           .drop_factor = dropping.factor});
+  dispatch.set_params(attention_gradient_lanes_params(context));
   dispatch.groups = {to_u32(sizes.heads), to_u32(sizes.batch), 1};
   dispatch.note = std::to_string(queries_a_step) + " queries a step";
   // A step of queries past the last one, and the last row's four elements where its width is no multiple.
