@@ -77,8 +77,7 @@ std::string fingerprint_of(const Dataset& data) {
 
 TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, const Dataset& train,
                          TrainingOptions options)
-    : pipelines_(pipelines),
-      config_(config),
+    : config_(config),
       data_(train),
       options_(std::move(options)),
       identity_{to_json(config).dump(), fingerprint_of(train)},

@@ -70,7 +70,6 @@ class TrainingRun {
   void take(const TrainingEvents& events);
   void report(const TrainingEvents& events, const BatchResult& result);
 
-  PipelineStore& pipelines_;
   TrainConfig config_;
   const Dataset& data_;
   TrainingOptions options_;
