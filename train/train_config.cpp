@@ -138,9 +138,19 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
   return train_config_of(read_json(file), file.string());
 }
 
+nlohmann::ordered_json to_json(const ViTConfig& config) {
+  nlohmann::ordered_json json;
+  for (const auto& [key, value] : fields_of(config)) {
+    // Numbers, true and false are JSON's as they are; the rest are words.
+    const auto plain = nlohmann::ordered_json::parse(value, nullptr, false);
+    json[key] = plain.is_discarded() ? nlohmann::ordered_json(value) : plain;
+  }
+  return json;
+}
+
 nlohmann::ordered_json to_json(const TrainConfig& c) {
   nlohmann::ordered_json json;
-  for (const auto& [key, value] : fields_of(c.model)) json["model"][key] = value;
+  json["model"] = to_json(c.model);
   json["data"] = {{"mean", c.mean},
                   {"std", c.std},
                   {"class_names", c.class_names},

@@ -53,6 +53,8 @@ struct TrainConfig {
 TrainConfig read_train_config(const std::filesystem::path& file);
 TrainConfig train_config_of(const nlohmann::json& json, const std::string& origin);
 nlohmann::ordered_json to_json(const TrainConfig& config);
+// All fields, as set_field() reads them.
+nlohmann::ordered_json to_json(const ViTConfig& config);
 
 // The learning rate of update `step` of `total`, both counted from 0.
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total);

@@ -213,7 +213,7 @@ void write_model(const std::filesystem::path& folder, Trainer& trainer,
     write_file_atomically(folder / name, std::as_bytes(std::span(text)));
   };
   nlohmann::ordered_json description;
-  for (const auto& [key, value] : fields_of(config.model)) description["vitrine"][key] = value;
+  description["vitrine"] = to_json(config.model);
   if (class_names.size() == config.model.classes) description["label_names"] = class_names;
   nlohmann::ordered_json preprocessing;
   preprocessing["image_processor_type"] = "ViTImageProcessor";
