@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/quads.glsl"
 #include "lib/activation_gradient.glsl"
+#include "lib/gelu_lanes.glsl"
 #include "activation_gradient.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 64;
@@ -19,12 +20,13 @@ layout(push_constant) uniform Push {
 };
 #include "lib/quad_runs.glsl"
 
-float slope(float value) { return activation_gradient(activation, value); }
+float slope(float value) {
+  return activation == VITRINE_ACTIVATION_GELU ? gelu_gradient_lanes(value) : activation_gradient(activation, value);
+}
 
 void main() {
-  for (uint i = 0; i < quads_each; ++i) {
-    const uint quad = quad_of(i);
-    if (quad >= p.count / 4) return;
+  const uvec2 run = quad_run(p.count / 4);
+  for (uint quad = run.x; quad < run.y; quad += local_size) {
     const vec4 v = LOAD(x, quad);
     STORE(dx, quad, LOAD(dy, quad) * vec4(slope(v.x), slope(v.y), slope(v.z), slope(v.w)));
   }

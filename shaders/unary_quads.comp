@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/quads.glsl"
 #include "lib/activation.glsl"
+#include "lib/gelu_lanes.glsl"
 #include "unary.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 64;
@@ -18,12 +19,14 @@ layout(push_constant) uniform Push {
 };
 #include "lib/quad_runs.glsl"
 
-float apply(float value) { return function == VITRINE_UNARY_SCALE ? value * p.factor : activate(function, value); }
+float apply(float value) {
+  if (function == VITRINE_UNARY_SCALE) return value * p.factor;
+  return function == VITRINE_ACTIVATION_GELU ? gelu_lanes(value) : activate(function, value);
+}
 
 void main() {
-  for (uint i = 0; i < quads_each; ++i) {
-    const uint quad = quad_of(i);
-    if (quad >= p.count / 4) return;
+  const uvec2 run = quad_run(p.count / 4);
+  for (uint quad = run.x; quad < run.y; quad += local_size) {
     const vec4 v = LOAD(x, quad);
     STORE(y, quad, vec4(apply(v.x), apply(v.y), apply(v.z), apply(v.w)));
   }
