@@ -1,4 +1,4 @@
-// Parameters of weight_gradient.comp. What it divides by are specialization constants.
+// Parameters of weight_gradient*.comp. What it divides by are specialization constants.
 #ifndef VITRINE_WEIGHT_GRADIENT_H
 #define VITRINE_WEIGHT_GRADIENT_H
 
@@ -10,6 +10,17 @@ struct WeightGradientParams {
   uint groups;
 };
 VITRINE_SHARED_SIZE(WeightGradientParams, 8);
+struct WeightGradientLanesParams {
+  uint rows;
+  uint rows_each;  // of a workgroup but the last, which has the rest
+};
+VITRINE_SHARED_SIZE(WeightGradientLanesParams, 8);
+struct WeightGradientSumsParams {
+  uint parts;
+  uint weights;  // elements of dw
+  uint biases;   // of db
+};
+VITRINE_SHARED_SIZE(WeightGradientSumsParams, 12);
 VITRINE_SHARED_END
 
 #endif

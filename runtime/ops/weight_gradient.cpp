@@ -98,7 +98,89 @@ std::optional<std::string> refuse_quads(const LowerContext& c) {
 
 Lowered lower_quads(const LowerContext& c) { return lower_as(c, "f32_quads", 64); }
 
+// How the kernel `lanes` shares out the work: see its shader.
+struct Lanes {
+  uint64_t lanes, groups_each, sums, pieces, parts, rows_each;
+};
+
+constexpr uint64_t chunk = 64;  // rows that are summed before they are added to the others
+constexpr uint32_t most_lanes = 16;
+
+Lanes lanes_of(const LowerContext& c) {
+  constexpr uint64_t most_sums = 24;       // in registers
+  constexpr uint64_t wanted_groups = 16;   // to keep the cores busy
+  constexpr uint64_t rows_at_once = 1024;  // that take less time than a second dispatch
+  constexpr uint64_t most_chunks = 128;    // of one sum
+  const Sizes sizes = sizes_of(c);
+  Lanes l{.lanes = c.device().subgroup_size, .groups_each = 1};
+  for (uint64_t each = 2; each <= sizes.slices && each * sizes.n <= l.lanes; ++each) {
+    if (sizes.slices % each == 0) l.groups_each = each;
+  }
+  const uint64_t span = l.groups_each * sizes.k;
+  l.sums = ceil_div(span, ceil_div(span, most_sums));
+  l.pieces =
+      sizes.groups / l.groups_each * ceil_div(l.groups_each * sizes.n, l.lanes) * ceil_div(span, l.sums);
+  const uint64_t chunks = std::max<uint64_t>(sizes.rows / chunk, 1);
+  const uint64_t wanted = sizes.rows <= rows_at_once ? 1 : ceil_div(wanted_groups, l.pieces);
+  const uint64_t chunks_each = std::min(ceil_div(chunks, wanted), most_chunks);
+  l.rows_each = chunks_each * chunk;
+  l.parts = ceil_div(chunks, chunks_each);
+  return l;
+}
+
+std::optional<std::string> refuse_lanes(const LowerContext& c) {
+  const uint32_t lanes = c.device().subgroup_size;
+  if (lanes == 0 || lanes > most_lanes)
+    return "subgroups of " + std::to_string(lanes) + " lanes are too wide";
+  if (auto reason = c.missing("weight_gradient_sums", "f32")) return reason;
+  if (auto reason = refuse(c, "weight_gradient_lanes", "f32")) return reason;
+  const Lanes l = lanes_of(c);
+  const auto& most = c.device().max_workgroup_count;
+  if (l.pieces <= most[0] && l.parts <= most[1] && l.parts * c.output(0).shape.elements() <= UINT32_MAX)
+    return std::nullopt;
+  return "the sums need more workgroups than the device takes";
+}
+
+Lowered lower_lanes(const LowerContext& c) {
+  const Sizes sizes = sizes_of(c);
+  const Lanes l = lanes_of(c);
+  const bool bias = c.attributes().flag("bias"), at_once = l.parts == 1;
+  const uint64_t weights = c.output(0).shape.elements(), biases = bias ? c.output(1).shape.elements() : 0;
+  const std::vector<Operand> results{Operand::output(0), bias ? Operand::output(1) : Operand::nothing()};
+  const std::vector<Operand> parts{Operand::scratch(0), bias ? Operand::scratch(1) : Operand::nothing()};
+
+  Lowered lowered;
+  Dispatch& rows = lowered.dispatches.emplace_back();
+  rows.shader = &find_shader("weight_gradient_lanes", "f32");
+  rows.constants = {to_u32(l.lanes),      to_u32(l.lanes),      to_u32(sizes.n),         to_u32(sizes.k),
+                    to_u32(sizes.groups), to_u32(sizes.slices), to_u32(l.groups_each),   to_u32(l.sums),
+                    to_u32(chunk),        sizes.rows >= chunk,  sizes.rows % chunk != 0, bias};
+  rows.operands = {Operand::input(dy_input), Operand::input(x_input)};
+  rows.operands.insert(rows.operands.end(), (at_once ? results : parts).begin(),
+                       (at_once ? results : parts).end());
+  rows.set_params(shader::WeightGradientLanesParams{to_u32(sizes.rows), to_u32(l.rows_each)});
+  rows.groups = {to_u32(l.pieces), to_u32(l.parts), 1};
+  rows.subgroup_size = to_u32(l.lanes);
+  rows.note =
+      std::to_string(l.sums) + " sums of " + std::to_string(std::min(l.rows_each, sizes.rows)) + " rows";
+  // Of the last row: columns that nobody asked for.
+  lowered.overread_bytes = std::max(l.sums, l.lanes) * sizeof(float);
+  if (at_once) return lowered;
+
+  lowered.scratch.push_back(l.parts * weights * sizeof(float));
+  if (bias) lowered.scratch.push_back(l.parts * biases * sizeof(float));
+  Dispatch& sums = lowered.dispatches.emplace_back();
+  sums.shader = &find_shader("weight_gradient_sums", "f32");
+  sums.constants = {workgroup_size(c.device(), 64)};
+  sums.operands = parts;
+  sums.operands.insert(sums.operands.end(), results.begin(), results.end());
+  sums.set_params(shader::WeightGradientSumsParams{to_u32(l.parts), to_u32(weights), to_u32(biases)});
+  sums.groups = {to_u32(ceil_div(weights + biases, sums.constants[0])), 1, 1};
+  return lowered;
+}
+
 constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
+                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes},
                                  {"quads", refuse_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace

@@ -48,14 +48,16 @@ TEST_CASE("weight_gradient matches the float64 reference") {
     for (const Size& size :
          {Size{6400, 2, 4, 4}, Size{6272, 0, 8, 16}, Size{128, 0, 10, 8}, Size{1, 0, 4, 8}, Size{7, 3, 5, 3},
           Size{63, 0, 1, 2}, Size{64, 0, 32, 8}, Size{65, 2, 12, 4}, Size{513, 0, 8, 4}, Size{1025, 3, 7, 11},
-          Size{197, 12, 8, 8}, Size{50, 1, 3, 1}, Size{511, 0, 4, 4}, Size{1023, 2, 3, 4}}) {
+          Size{197, 12, 8, 8}, Size{50, 1, 3, 1}, Size{511, 0, 4, 4}, Size{1023, 2, 3, 4},
+          Size{1100, 4, 2, 15}, Size{1090, 0, 17, 50}, Size{2111, 2, 9, 29}}) {
       test::check_op(op_weight_gradient, op_case(size, bias));
     }
   }
 }
 
 TEST_CASE("several groups of weight_gradient share a slice") {
-  for (const Size& size : {Size{640, 6, 4, 4}, Size{65, 6, 5, 3}, Size{130, 12, 4, 8}}) {
+  for (const Size& size :
+       {Size{640, 6, 4, 4}, Size{65, 6, 5, 3}, Size{130, 12, 4, 8}, Size{1200, 12, 2, 7}}) {
     const auto [rows, groups, n, k] = size;
     const uint64_t sets = 3, slices = groups / sets;
     test::OpCase c = op_case(size, true);
