@@ -4,8 +4,8 @@
   pytorch_train.py --data DIR --config C.json [--version looped|fast|compiled] [--epochs N] [--steps N] [--seed S]
 
 A JSON line an epoch, {"epoch", "loss", "seconds", "images_per_second"}, and a last one, {"test_loss",
-"test_accuracy"}. Weights, loss, optimiser and schedule are the configuration's (tests/parity/training.py); the order
-of the images is PyTorch's own.
+"test_accuracy"}. Weights, loss, optimiser and schedule are the configuration's (tests/parity/training.py), and the
+order of the images is that of `vitrine train` for the same seed; of `looped` it is PyTorch's own.
 
 --version looped: MyViT as its tutorial writes it (train_models.LoopedMyViT), and its way of feeding it: torch's
   DataLoader, picture by picture.
@@ -34,6 +34,8 @@ from torch.utils.data import DataLoader, Dataset
 import train_models
 import training
 from common import fail
+
+import philox  # where train_models looks, too
 
 
 def read_idx(folder, name, magic):
@@ -73,11 +75,27 @@ class Pictures(Dataset):
         return (self.images[i].float().div(255) - self.mean) / self.std, int(self.labels[i])
 
 
+def epoch_order(count, seed, epoch):
+    """Vitrine's order of the samples (train/data/epoch_order.cpp)."""
+    counter = np.zeros((count, 4), np.uint64)
+    counter[:, 0] = np.arange(count, dtype=np.uint64)
+    counter[:, 2], counter[:, 3] = epoch, 0x6F726465
+    words = philox.philox(counter, (seed & 0xFFFFFFFF, seed >> 32))
+    left = np.arange(count, 0, -1, dtype=np.uint64)
+    half = np.uint64(32)
+    steps = (words[:, 0] * left + (words[:, 1] * left >> half)) >> half
+    order = list(range(count))
+    for i, step in enumerate(steps.tolist()):
+        order[i], order[i + step] = order[i + step], order[i]
+    return torch.tensor(order)
+
+
 class Batches:
     """All pictures in one tensor; a batch is an index operation."""
 
     def __init__(self, images, labels, config, random=None):
         self.images, self.labels, self.random = images, labels, random
+        self.seed, self.epoch = config["seed"], 0
         self.size, self.data = config["batch_size"], config["data"]
         self.mean, self.std = (torch.tensor(self.data[key]).view(-1, 1, 1) for key in ("mean", "std"))
 
@@ -98,7 +116,8 @@ class Batches:
 
     def __iter__(self):
         count = len(self.images)
-        order = torch.randperm(count, generator=self.random) if self.random else torch.arange(count)
+        order = epoch_order(count, self.seed, self.epoch) if self.random else torch.arange(count)
+        self.epoch += 1
         for places in order.split(self.size):
             images = self.images[places]
             images = self.moved(images) if self.random else images
