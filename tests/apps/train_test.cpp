@@ -19,6 +19,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
 
 std::string big_endian(uint32_t value) {
   std::string bytes;
@@ -127,9 +128,21 @@ TEST_CASE("the same seed trains the same bytes, another seed others") {
   CHECK(setting.model("a") == setting.model("b"));
   REQUIRE(setting.train("c", {"--seed", "5"}).status == 0);
   CHECK(setting.model("a") != setting.model("c"));
-  // Blocks that are computed again draw the same numbers again.
-  REQUIRE(setting.train("d", {"--recompute"}).status == 0);
-  CHECK(setting.model("a") == setting.model("d"));
+}
+
+TEST_CASE("blocks that are computed again draw the same numbers again") {
+  test::test_device();
+  const Setting setting;
+  const auto kept = setting.train("kept"), again = setting.train("again", {"--recompute"});
+  REQUIRE(kept.status == 0);
+  REQUIRE(again.status == 0);
+  const auto one = lines_of(kept.out), other = lines_of(again.out);
+  REQUIRE(one.size() == other.size());
+  // To rounding: an activation that nothing keeps is computed in the product in front of it. Another mask
+  // would change the loss by percents.
+  for (size_t i = 0; i + 1 < one.size(); ++i) {
+    CHECK_THAT(other[i].at("loss").get<double>(), WithinRel(one[i].at("loss").get<double>(), 1e-4));
+  }
 }
 
 TEST_CASE("training that is killed at any moment goes on to the same bytes") {

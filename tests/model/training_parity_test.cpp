@@ -214,7 +214,7 @@ TEST_CASE("a model with SwiGLU, layer scale, registers and mean pooling trains a
 TEST_CASE("models of every other kind train as in PyTorch") {
   for (const char* name : {"distilled", "map", "representation", "token_and_mean"}) check(name);
 }
-TEST_CASE("computing blocks again changes no bit") {
+TEST_CASE("blocks that are computed again train as in PyTorch") {
   check("swiglu", {.recompute = true});
   check("vit192", {.recompute = true});
 }
