@@ -20,7 +20,7 @@ struct TrainConfig {
   ViTConfig model;
 
   // Each channel c of a pixel becomes (byte / 255 - mean[c]) / std[c].
-  std::vector<double> mean, std;  // one a channel; empty: 0 and 1
+  std::vector<double> mean, std;         // one a channel; empty: 0 and 1
   std::vector<std::string> class_names;  // where the data set has none; empty: there are none
   uint64_t crop_padding = 0;  // zeros around each training image, from which one of its size is cut at random
   bool flip = false;          // half of the training images are mirrored

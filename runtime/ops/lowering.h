@@ -47,8 +47,8 @@ std::optional<std::string> refuse_row_groups(const LowerContext& context, uint64
 std::optional<std::string> refuse_half_word(const Value& value);
 uint32_t lanes_workgroup_size(const Capabilities& device);
 
-// How many lanes a workgroup has that gives each of so many rows a lane, where a row is little work: a workgroup
-// costs about as much as a hundred nanoseconds of arithmetic.
+// How many lanes a workgroup has that gives each of so many rows a lane, where a row is little work: a
+// workgroup costs about as much as a hundred nanoseconds of arithmetic.
 uint32_t row_lanes_workgroup_size(const Capabilities& device, uint64_t rows);
 
 // Of those that go through whole tensors by fours (shaders/lib/quad_runs.glsl): the reason why the node's

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample) {
+CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch,
+                             uint32_t sample) {
   const RandomStream stream = stream_for(seed, RandomUse::augmentation, epoch);
   const Philox::Block place = stream.block(2 * uint64_t{sample}),
                       mirror = stream.block(2 * uint64_t{sample} + 1);

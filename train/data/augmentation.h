@@ -28,7 +28,8 @@ struct CropPlacement {
 };
 
 // Depends on nothing but its arguments: not on batches, threads, or what was drawn before.
-CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch, uint32_t sample);
+CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch,
+                             uint32_t sample);
 
 // `from` and `to` are [channels, height, width].
 void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPlacement& placement,
