@@ -68,7 +68,8 @@ class Trainer {
   // come.
   void take_results(std::vector<BatchResult>& into);
   void finish();
-  // Runs the step of what lies in the first slot once more, with the device's own clock. It counts as none.
+  // Runs the step of what lies in the first slot once more, with the device's own clock. It updates the
+  // parameters and is not counted: for measuring alone.
   Profile profile_step();
 
   // Has `fill` write one batch after the other until it gives no number of samples.

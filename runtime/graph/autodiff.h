@@ -58,14 +58,14 @@ struct AutodiffOptions {
 };
 
 // Appends the gradients with respect to `wrt`, in that order; none where nothing depends on a value. Throws
-// an Error that names the node whose operator has no derivative. Every node in between must be plain: what
-// rules of fusion merge, has no derivative of its own (see plain_graph).
+// an Error that names the node whose operator has no derivative. The nodes in between should be
+// those of plain_graph(): not all that rules of fusion merge has a derivative of its own.
 std::vector<ValueId> add_gradients(Graph& graph, std::span<const GradientSeed> seeds,
                                    std::span<const ValueId> wrt, const AutodiffOptions& options = {});
 
 // The graph with every node split into what rules of fusion would merge again, but for what has a derivative
-// as a whole (FusionRule::has_derivative). Inputs, constants, states and
-// outputs keep their names; other values are new ones.
+// as a whole (FusionRule::has_derivative). Inputs, constants, states and outputs keep their names; other
+// values are new ones.
 Graph plain_graph(const Graph& graph);
 
 }  // namespace vitrine
