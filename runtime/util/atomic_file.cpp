@@ -17,7 +17,12 @@
 namespace vitrine {
 namespace {
 
-// No two files of this process share a name; other processes differ in their number.
+std::filesystem::path folder_of(const std::filesystem::path& target) {
+  return target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+}
+
+}  // namespace
+
 std::filesystem::path temporary_name(const std::filesystem::path& target) {
   static std::atomic<unsigned> counter{0};
   constexpr size_t kept_of_the_name = 128;  // a name may have 255 bytes, and the suffix needs some
@@ -25,12 +30,6 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   name += "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".tmp";
   return target.parent_path() / name;
 }
-
-std::filesystem::path folder_of(const std::filesystem::path& target) {
-  return target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
-}
-
-}  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(path_) {
   std::error_code error;

@@ -32,4 +32,8 @@ class AtomicFile {
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
+// A hidden name beside `target` for what is not finished. No two calls of this process give the same one;
+// other processes differ in their number.
+std::filesystem::path temporary_name(const std::filesystem::path& target);
+
 }  // namespace vitrine
