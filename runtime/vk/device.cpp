@@ -19,7 +19,8 @@ namespace {
 // A snapshot after quirks decides, so that what a quirk took away isn't enabled either.
 class EnabledFeatures {
  public:
-  EnabledFeatures(const Capabilities& device, const InstanceFunctions& functions, VkPhysicalDevice physical) {
+  EnabledFeatures(const Capabilities& device, const InstanceFunctions& functions, VkPhysicalDevice physical,
+                  bool draws) {
     const auto on = [&](Need need) -> VkBool32 { return device.supports(need) ? VK_TRUE : VK_FALSE; };
     features_.features.shaderInt64 = on(Need::int64);
     features11_.storageBuffer16BitAccess = on(Need::storage16);
@@ -34,6 +35,8 @@ class EnabledFeatures {
     features13_.maintenance4 = VK_TRUE;
     features13_.subgroupSizeControl = on(Need::subgroup_control);
     features13_.computeFullSubgroups = on(Need::subgroup_control);
+    features13_.dynamicRendering = draws ? VK_TRUE : VK_FALSE;
+    if (draws) extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     chain_.add(features11_);
     chain_.add(features12_);
     chain_.add(features13_);
@@ -106,8 +109,9 @@ class EnabledFeatures {
 Device::Device(std::shared_ptr<Instance> instance, const PhysicalDevice& physical, DeviceOptions options)
     : instance_(std::move(instance)),
       capabilities_(physical.capabilities),
-      table_(std::make_unique<VolkDeviceTable>()) {
-  create_device(physical.handle);
+      table_(std::make_unique<VolkDeviceTable>()),
+      physical_(physical.handle) {
+  create_device(physical.handle, options);
   try {
     create_allocator(physical.handle, options);
   } catch (...) {
@@ -116,15 +120,17 @@ Device::Device(std::shared_ptr<Instance> instance, const PhysicalDevice& physica
   }
 }
 
-void Device::create_device(VkPhysicalDevice physical) {
+void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& options) {
   const InstanceFunctions& functions = instance_->functions();
-  const std::optional<uint32_t> family = choose_queue_family(queue_families(functions, physical));
+  const bool draws = options.drawing_family.has_value();
+  const std::optional<uint32_t> family =
+      draws ? options.drawing_family : choose_queue_family(queue_families(functions, physical));
   if (!family) {
     throw Error(ErrorCode::no_device, "device '" + capabilities_.name + "' has no queue that computes");
   }
   queue_family_ = *family;
 
-  const EnabledFeatures features(capabilities_, functions, physical);
+  const EnabledFeatures features(capabilities_, functions, physical, draws);
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = queue_family_;
@@ -176,6 +182,11 @@ void Device::submit(std::span<const VkSubmitInfo2> submissions, VkFence fence) {
   const std::scoped_lock lock(queue_mutex_);
   check(table_->vkQueueSubmit2(queue_, static_cast<uint32_t>(submissions.size()), submissions.data(), fence),
         "vkQueueSubmit2");
+}
+
+VkResult Device::present(const VkPresentInfoKHR& info) {
+  const std::scoped_lock lock(queue_mutex_);
+  return table_->vkQueuePresentKHR(queue_, &info);
 }
 
 void Device::wait_idle() {
@@ -231,6 +242,12 @@ void Device::count_allocated(bool on_device, uint64_t bytes) {
 void Device::count_freed(bool on_device, uint64_t bytes) {
   const std::scoped_lock lock(memory_mutex_);
   (on_device ? memory_.device : memory_.host).bytes -= bytes;
+}
+
+uint64_t Device::allocations() const {
+  VmaTotalStatistics statistics{};
+  vmaCalculateStatistics(allocator_, &statistics);
+  return statistics.total.statistics.allocationCount;
 }
 
 std::vector<HeapBudget> Device::heap_budgets() const {

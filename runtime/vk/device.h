@@ -21,6 +21,8 @@ namespace vitrine {
 struct DeviceOptions {
   // Each heap behaves as if it held no more than this; for tests and shared machines.
   std::optional<uint64_t> heap_limit;
+  // For who draws, too: a queue family that does all that it needs, dynamic rendering, and the swapchain.
+  std::optional<uint32_t> drawing_family;
 };
 
 // Bytes of the buffers alive now, and the most there ever were at once since reset_peaks().
@@ -48,6 +50,7 @@ class Device {
   const Capabilities& capabilities() const { return capabilities_; }
   const Instance& instance() const { return *instance_; }
   VkDevice handle() const { return handle_; }
+  VkPhysicalDevice physical() const { return physical_; }
   uint32_t queue_family() const { return queue_family_; }
   VkQueue queue() const { return queue_; }
   // All device-level calls go through this table (the allocator's own and debug-utils apart), so that
@@ -57,6 +60,8 @@ class Device {
 
   // vkQueueSubmit2, one caller at a time.
   void submit(std::span<const VkSubmitInfo2> submissions, VkFence fence = VK_NULL_HANDLE);
+  // vkQueuePresentKHR, for devices that draw.
+  VkResult present(const VkPresentInfoKHR& info);
   void wait_idle();
 
   // Names and labels for debuggers and validation messages; nothing happens without debug-utils.
@@ -75,15 +80,18 @@ class Device {
   // Buffers report themselves here.
   void count_allocated(bool on_device, uint64_t bytes);
   void count_freed(bool on_device, uint64_t bytes);
+  // Blocks of memory that the allocator has given out and that were not given back: 0 when all is destroyed.
+  uint64_t allocations() const;
 
  private:
   void set_name_of(VkObjectType type, uint64_t handle, std::string_view name) const;
-  void create_device(VkPhysicalDevice physical);
+  void create_device(VkPhysicalDevice physical, const DeviceOptions& options);
   void create_allocator(VkPhysicalDevice physical, const DeviceOptions& options);
 
   std::shared_ptr<Instance> instance_;
   Capabilities capabilities_;
   std::unique_ptr<VolkDeviceTable> table_;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice handle_ = VK_NULL_HANDLE;
   uint32_t queue_family_ = 0;
   VkQueue queue_ = VK_NULL_HANDLE;

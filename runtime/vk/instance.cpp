@@ -231,6 +231,13 @@ Instance::Instance(InstanceOptions options) : messages_(std::make_unique<Message
   }
   debug_utils_ = lists(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   if (debug_utils_) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+  for (const std::string& wanted : options.extensions) {
+    if (!lists(available, wanted.c_str())) {
+      throw Error(ErrorCode::no_device,
+                  "the Vulkan drivers here lack " + wanted + "; " + std::string(install_hint));
+    }
+    extensions.push_back(wanted.c_str());
+  }
   if (validation_ != Validation::off) {
     extensions.push_back(has_settings ? VK_EXT_LAYER_SETTINGS_EXTENSION_NAME
                                       : VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);

@@ -36,6 +36,8 @@ struct InstanceOptions {
   std::optional<Validation> validation;
   // Where warnings and errors of the layers and drivers go; empty: to stderr. Calls never overlap.
   std::function<void(const ValidationMessage&)> sink;
+  // What a window asks for besides; Error(no_device) where the loader and the drivers lack one.
+  std::vector<std::string> extensions;
 };
 
 struct PhysicalDevice {

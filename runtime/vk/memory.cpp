@@ -21,6 +21,7 @@ VmaAllocationCreateInfo allocation_info(BufferKind kind) {
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
       break;
     case BufferKind::upload:
+    case BufferKind::geometry:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
       info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
       break;
@@ -69,6 +70,8 @@ std::string_view name_of(BufferKind kind) {
       return "upload";
     case BufferKind::readback:
       return "readback";
+    case BufferKind::geometry:
+      return "geometry";
     case BufferKind::direct:
       return "direct";
   }
@@ -95,6 +98,8 @@ Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (kind == BufferKind::geometry)
+    info.usage |= VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT;
   const bool addressable = capabilities.supports(Need::addresses);
   if (addressable) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   const VmaAllocationCreateInfo allocation = allocation_info(kind);

@@ -18,6 +18,7 @@ enum class BufferKind : uint8_t {
   device,    // device-local, not for the host
   upload,    // written by the host from front to back, read by the device
   readback,  // written by the device, read by the host (cached)
+  geometry,  // as upload, for vertices and indices of what is drawn
   direct,    // device-local and mapped; only where Capabilities::unified_memory()
 };
 std::string_view name_of(BufferKind kind);
