@@ -1,40 +1,14 @@
 // vitrine devices: every Vulkan device, what it supports, which one would be used and why.
-#include <vulkan/vulkan_core.h>
-
-#include <cinttypes>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/open_device.h"
 #include "runtime/util/error.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
-
-std::string version_text(uint32_t version) {
-  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version)) +
-         "." + std::to_string(VK_API_VERSION_PATCH(version));
-}
-
-std::string shape_text(const CooperativeShape& shape) {
-  return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k) + " " +
-         shape.a + "*" + shape.b + "+" + shape.c;
-}
-
-// The smallest of which the others are multiples.
-std::string shape_text(const FlexibleShape& shape) {
-  const std::string scope =
-      shape.workgroup == 0 ? "subgroup" : "workgroup of " + std::to_string(shape.workgroup);
-  return shape_text(CooperativeShape{shape.m, shape.n, shape.k, shape.a, shape.b, shape.c, shape.result}) +
-         " in a " + scope;
-}
-
-uint64_t device_local_bytes(const Capabilities& device) {
-  uint64_t bytes = 0;
-  for (const MemoryHeap& heap : device.heaps) bytes += heap.device_local ? heap.bytes : 0;
-  return bytes;
-}
 
 // The names in Capabilities::has, as a list.
 std::vector<std::string> names_of(Need needs) {
@@ -86,26 +60,8 @@ void print_text(const DeviceList& list) {
   for (size_t i = 0; i < list.devices.size(); ++i) {
     const Capabilities& device = list.devices[i].capabilities;
     std::printf("%s %zu  %s\n", list.choice.chosen == i ? "*" : " ", i, device.name.c_str());
-    std::printf("     kind       %s\n", std::string(name_of(device.type)).c_str());
-    std::printf("     driver     %s, %s, Vulkan %s\n", device.driver_name.c_str(), device.driver_info.c_str(),
-                version_text(device.api_version).c_str());
-    std::printf("     supports   %s\n", to_string(device.has).c_str());
-    std::printf("     subgroups  %" PRIu32, device.subgroup_size);
-    if (device.min_subgroup_size != device.max_subgroup_size) {
-      std::printf(" (%" PRIu32 " to %" PRIu32 ")", device.min_subgroup_size, device.max_subgroup_size);
-    }
-    std::printf(", workgroups up to %" PRIu32 ", shared memory %" PRIu32 " KiB\n",
-                device.max_workgroup_invocations, device.max_shared_bytes / 1024);
-    std::printf("     memory     %.1f GiB, %s\n",
-                static_cast<double>(device_local_bytes(device)) / (1u << 30),
-                device.unified_memory() ? "written by the host directly" : "written through staging buffers");
-    for (const CooperativeShape& shape : device.cooperative_shapes) {
-      std::printf("     matrices   %s\n", shape_text(shape).c_str());
-    }
-    for (const FlexibleShape& shape : device.flexible_shapes) {
-      std::printf("     flexible   multiples of %s\n", shape_text(shape).c_str());
-    }
-    for (const std::string& quirk : device.quirks) std::printf("     quirk      %s\n", quirk.c_str());
+    for (const DeviceFact& fact : device_facts(device))
+      std::printf("     %-10s %s\n", fact.name.c_str(), fact.value.c_str());
     std::printf("     %s\n", list.choice.reasons[i].c_str());
   }
 }

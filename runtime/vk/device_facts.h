@@ -1,0 +1,24 @@
+// A device's capabilities in words, for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/vk/capabilities.h"
+
+namespace vitrine {
+
+struct DeviceFact {
+  std::string name, value;  // "subgroups", "8, workgroups up to 1024, shared memory 32 KiB"
+};
+// What `vitrine devices` prints of it; several facts may have the same name.
+std::vector<DeviceFact> device_facts(const Capabilities& device);
+
+std::string version_text(uint32_t vulkan_version);
+std::string shape_text(const CooperativeShape& shape);
+// The smallest of which the others are multiples.
+std::string shape_text(const FlexibleShape& shape);
+uint64_t device_local_bytes(const Capabilities& device);
+
+}  // namespace vitrine
