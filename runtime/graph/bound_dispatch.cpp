@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/vk/handle.h"
 #include "runtime/vk/result.h"
 
 namespace vitrine {
@@ -147,8 +148,13 @@ void run_once(Device& device, const std::function<void(VkCommandBuffer)>& record
   VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
   submit.commandBufferInfoCount = 1;
   submit.pCommandBufferInfos = &command_info;
-  device.submit({&submit, 1});
-  device.wait_idle();
+  // A fence of its own: waiting for the whole device would need all queues, while other threads submit.
+  const VkFenceCreateInfo info{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, .pNext = nullptr, .flags = 0};
+  VkFence made = VK_NULL_HANDLE;
+  check(device.vk().vkCreateFence(device.handle(), &info, nullptr, &made), "vkCreateFence");
+  const DeviceHandle fence(device.handle(), made, device.vk().vkDestroyFence);
+  device.submit({&submit, 1}, made);
+  check(device.vk().vkWaitForFences(device.handle(), 1, &made, VK_TRUE, UINT64_MAX), "vkWaitForFences");
 }
 
 }  // namespace vitrine

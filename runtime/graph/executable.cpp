@@ -58,8 +58,9 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states)
 
 Executable::~Executable() {
   if (!timeline_) return;
-  // Nothing may be destroyed that the device still uses. A lost device answers at once.
-  device_.vk().vkDeviceWaitIdle(device_.handle());
+  // Nothing may be destroyed that the device still uses; what others have submitted is not waited for. A
+  // lost device answers at once.
+  wait_without_check(timeline_value_);
   device_.vk().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
 }
 
@@ -206,7 +207,7 @@ uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
     command_info.commandBuffer = commands;
     VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
     signal.semaphore = timeline_;
-    signal.value = ++timeline_value_;
+    signal.value = timeline_value_ + 1;
     signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
     submit.commandBufferInfoCount = 1;
@@ -214,17 +215,22 @@ uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
     submit.signalSemaphoreInfoCount = 1;
     submit.pSignalSemaphoreInfos = &signal;
     device_.submit({&submit, 1});
+    ++timeline_value_;
   }
   return timeline_value_;
 }
 
-void Executable::wait_for(uint64_t value) {
-  if (value <= reached_value_) return;
+VkResult Executable::wait_without_check(uint64_t value) const {
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &value;
-  check(device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX), "vkWaitSemaphores");
+  return device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
+}
+
+void Executable::wait_for(uint64_t value) {
+  if (value <= reached_value_) return;
+  check(wait_without_check(value), "vkWaitSemaphores");
   reached_value_ = value;
 }
 
@@ -239,6 +245,28 @@ void Executable::wait(uint32_t set_index) {
   const Set& set = sets_.at(set_index);
   wait_for(set.finished_value);
   for (const IoBuffer& io : set.outputs) io.host().invalidate();
+}
+
+bool Executable::run_sliced(const GoOn& go_on, uint32_t set_index) {
+  Set& set = sets_.at(set_index);
+  wait_for(set.finished_value);
+  for (const IoBuffer& io : set.inputs) io.host().flush();
+  if (!run_slices(set, set.slices, go_on)) return false;
+  wait(set_index);
+  return true;
+}
+
+bool Executable::run_slices(Set& set, std::span<const VkCommandBuffer> slices, const GoOn& go_on) {
+  double total = 0, done = 0;
+  for (const Step& step : plan_.steps) total += step.seconds;
+  auto step = plan_.steps.begin();
+  for (uint32_t slice = 0; slice < slices.size(); ++slice) {
+    if (slice > 0 && !go_on(total > 0 ? done / total : 0)) return false;
+    set.finished_value = submit_slices({&slices[slice], 1});
+    wait_for(set.finished_value);
+    for (; step != plan_.steps.end() && step->slice == slice; ++step) done += step->seconds;
+  }
+  return true;
 }
 
 void Executable::fill_memory(uint32_t word) {

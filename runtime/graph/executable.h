@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,11 @@ namespace vitrine {
 // What the device's own clock said of one instrumented run.
 struct Profile {
   std::vector<double> step_seconds;  // one a step of the plan
-  double total_seconds = 0;          // from the first step's start to the last one's end
+  double total_seconds = 0;          // their sum
 };
+
+// Asked between two slices of a run whether to go on; told which share of it is done, by the plan's seconds.
+using GoOn = std::function<bool(double share_done)>;
 
 class Executable {
  public:
@@ -52,9 +56,14 @@ class Executable {
     submit(set);
     wait(set);
   }
+  // Submits a slice, waits for it, asks, submits the next: what others submit to the queue gets its turn in
+  // between. False when it was told to stop. What outputs and states hold then means nothing.
+  bool run_sliced(const GoOn& go_on, uint32_t set = 0);
 
   // Runs set 0 once with a timestamp after every step, and cuts the submissions anew by what it measured.
-  Profile profile();
+  Profile profile() { return *profile({}); }
+  // The same slice by slice, as run_sliced does; nothing when it was told to stop.
+  std::optional<Profile> profile(const GoOn& go_on);
   // Runs set 0 once with a timestamp before the first step and one after the last: what the device needs for
   // the plan alone, without the copies from and to the host's memory, in seconds.
   double device_seconds();
@@ -83,10 +92,17 @@ class Executable {
   void record(Set& set);
   void record_begin(const Set& set, VkCommandBuffer commands);
   void record_end(const Set& set, VkCommandBuffer commands);
-  // Records set 0 anew, with what `mark` adds before the first step and after each, and runs it once. `mark`
-  // is told how many steps came before.
-  void run_marked(bool each_alone, const std::function<void(VkCommandBuffer, size_t)>& mark);
+  // Where run_marked() is: at the beginning of a slice, or behind a step.
+  struct Mark {
+    size_t steps_before = 0;
+    bool slice_begins = false;
+  };
+  // Records set 0 anew, with what `mark` adds, and runs it once; slice by slice where `go_on` is one.
+  bool run_marked(bool each_alone, const std::function<void(VkCommandBuffer, Mark)>& mark,
+                  const GoOn& go_on = {});
+  bool run_slices(Set& set, std::span<const VkCommandBuffer> slices, const GoOn& go_on);
   uint64_t submit_slices(std::span<const VkCommandBuffer> slices);
+  VkResult wait_without_check(uint64_t value) const;
   void wait_for(uint64_t value);
 
   WeightStore& weights_;

@@ -54,7 +54,8 @@ class Timestamps {
 
 }  // namespace
 
-void Executable::run_marked(bool each_alone, const std::function<void(VkCommandBuffer, size_t)>& mark) {
+bool Executable::run_marked(bool each_alone, const std::function<void(VkCommandBuffer, Mark)>& mark,
+                            const GoOn& go_on) {
   if (device_.capabilities().timestamp_valid_bits == 0) {
     throw Error(ErrorCode::failed,
                 "'" + device_.capabilities().name +
@@ -69,44 +70,59 @@ void Executable::run_marked(bool each_alone, const std::function<void(VkCommandB
     if (i == 0 || step.slice != plan_.steps[i - 1].slice) {
       if (i != 0) pool.end(slices.back());
       slices.push_back(pool.begin());
-      if (i == 0) {
-        record_begin(set, slices.back());
-        mark(slices.back(), 0);
-      }
+      if (i == 0) record_begin(set, slices.back());
+      mark(slices.back(), {.steps_before = i, .slice_begins = true});
     }
     if (each_alone || step.barrier_before) record_compute_barrier(device_, slices.back());
     set.steps[i].record(device_, slices.back());
-    mark(slices.back(), i + 1);
+    mark(slices.back(), {.steps_before = i + 1});
   }
   record_end(set, slices.back());
   pool.end(slices.back());
   for (const IoBuffer& io : set.inputs) io.host().flush();
-  set.finished_value = submit_slices(slices);
+  if (go_on) {
+    if (!run_slices(set, slices, go_on)) return false;
+  } else {
+    set.finished_value = submit_slices(slices);
+  }
   wait(0);
+  return true;
 }
 
 double Executable::device_seconds() {
   Timestamps timestamps(device_, 2);
-  run_marked(false, [&](VkCommandBuffer commands, size_t steps_before) {
-    if (steps_before == 0) {
+  run_marked(false, [&](VkCommandBuffer commands, Mark mark) {
+    if (mark.steps_before == 0) {
       timestamps.reset(commands);
       timestamps.write(commands, 0);
     }
-    if (steps_before == plan_.steps.size()) timestamps.write(commands, 1);
+    if (mark.steps_before == plan_.steps.size()) timestamps.write(commands, 1);
   });
   return timestamps.intervals().front();
 }
 
-Profile Executable::profile() {
-  Timestamps timestamps(device_, to_u32(plan_.steps.size() + 1));
+std::optional<Profile> Executable::profile(const GoOn& go_on) {
+  // A slice has one at its beginning, too: what passes between two slices is no step's time.
+  const uint32_t count = to_u32(plan_.steps.size() + plan_.slice_count);
+  Timestamps timestamps(device_, count);
+  uint32_t next = 0;
+  std::vector<bool> of_step;  // by interval
   // Each step alone: with overlapping neighbours its time would mean nothing.
-  run_marked(true, [&](VkCommandBuffer commands, size_t steps_before) {
-    if (steps_before == 0) timestamps.reset(commands);
-    timestamps.write(commands, to_u32(steps_before));
-  });
+  const bool whole = run_marked(
+      true,
+      [&](VkCommandBuffer commands, Mark mark) {
+        if (next == 0) timestamps.reset(commands);
+        if (next > 0) of_step.push_back(!mark.slice_begins);
+        timestamps.write(commands, next++);
+      },
+      go_on);
+  if (!whole) return std::nullopt;
 
   Profile profile;
-  profile.step_seconds = timestamps.intervals();
+  const std::vector<double> intervals = timestamps.intervals();
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    if (of_step[i]) profile.step_seconds.push_back(intervals[i]);
+  }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     profile.total_seconds += profile.step_seconds[i];
     plan_.steps[i].seconds = profile.step_seconds[i];

@@ -13,14 +13,17 @@ namespace vitrine {
 namespace {
 
 // Address-bound kernels may read this much behind any buffer; a plan says what its kernels do.
-constexpr uint64_t tail_bytes = 64 << 10;
+constexpr uint64_t usual_tail = 64 << 10;
 // Copies go through host memory of at most this size.
 constexpr uint64_t piece_bytes = 16 << 20;
 
 }  // namespace
 
-void StateStore::make(const std::string& name, uint64_t bytes) {
-  Entry made{std::make_unique<Buffer>(device_, BufferKind::device, bytes + tail_bytes, name), bytes};
+void StateStore::make(const std::string& name, uint64_t bytes) { make(name, bytes, usual_tail); }
+
+void StateStore::make(const std::string& name, uint64_t bytes, uint64_t tail) {
+  tail = round_up(std::max(tail, usual_tail), 4);
+  Entry made{std::make_unique<Buffer>(device_, BufferKind::device, bytes + tail, name), bytes, tail};
   run_once(device_, [&](VkCommandBuffer commands) {
     device_.vk().vkCmdFillBuffer(commands, made.buffer->handle(), 0, VK_WHOLE_SIZE, 0);
   });
@@ -40,10 +43,11 @@ const StateStore::Entry& StateStore::entry(std::string_view name) const {
 
 void StateStore::require(std::string_view name, uint64_t bytes, uint64_t tail) const {
   const Entry& found = entry(name);
-  if (bytes > found.bytes || tail > tail_bytes) {
+  if (bytes > found.bytes || tail > found.tail) {
     throw Error(ErrorCode::usage, "the buffer of states '" + std::string(name) + "' has " +
-                                      std::to_string(found.bytes) + " bytes, " + std::to_string(bytes) +
-                                      " are needed, and " + std::to_string(tail) + " behind it");
+                                      std::to_string(found.bytes) + " bytes and " +
+                                      std::to_string(found.tail) + " behind it, " + std::to_string(bytes) +
+                                      " and " + std::to_string(tail) + " are needed");
   }
 }
 

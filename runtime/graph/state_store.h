@@ -20,8 +20,10 @@ class StateStore {
  public:
   explicit StateStore(Device& device) : device_(device) {}
 
-  // Makes a buffer of zeros. Throws where there is one of this name.
+  // Makes a buffer of zeros. Throws where there is one of this name. Behind it shaders may read as much as a
+  // trained model's plans do, or `tail` bytes where a plan says more (Plan::tail_bytes).
   void make(const std::string& name, uint64_t bytes);
+  void make(const std::string& name, uint64_t bytes, uint64_t tail);
   // Throws an Error unless there is a buffer of this name, of at least so many bytes, behind which shaders
   // may read `tail` more.
   void require(std::string_view name, uint64_t bytes, uint64_t tail) const;
@@ -37,7 +39,7 @@ class StateStore {
  private:
   struct Entry {
     std::unique_ptr<Buffer> buffer;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, tail = 0;
   };
   const Entry& entry(std::string_view name) const;
 

@@ -113,5 +113,15 @@ TEST_CASE("an executable with states needs a store that has them") {
   CHECK_THROWS_AS(Executable(weights, plan, &states), Error);
 }
 
+TEST_CASE("a buffer of states can be read as far behind its end as it was made for") {
+  StateStore states(*test::test_device().device);
+  states.make("usual", 64);
+  states.make("long", 64, 200'001);
+  CHECK_NOTHROW(states.require("usual", 64, 64 << 10));
+  CHECK_THROWS_AS(states.require("usual", 64, (64 << 10) + 1), Error);
+  CHECK_NOTHROW(states.require("long", 64, 200'001));
+  CHECK_THROWS_AS(states.require("long", 65, 0), Error);
+}
+
 }  // namespace
 }  // namespace vitrine
