@@ -8,6 +8,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/own.glsl"
 #include "lib/types.glsl"
 #include "matmul_direct.h"
 
@@ -24,9 +25,8 @@
 //
 // Everything read from A has the same address in every lane, so it is a broadcast that costs nothing:
 // the block comes from the workgroup, and the offsets are constants that fold into the instructions.
-// What differs between lanes would be a gather, which such a driver makes of as many loads as there are
-// lanes. So no address here differs: all lanes read the whole row of the panel and each keeps its own
-// column. As lane numbers are constants to the driver's compiler, it sees one vector being loaded.
+// Nor does an address of W differ between lanes: all read the whole row of the panel, and each keeps its own
+// column (lib/own.glsl).
 //   A  packed before each run by matmul_direct_rows.comp: [blocks][steps][block_rows][unroll], unless what
 //      computes it wrote it so (into_blocks)
 //   W  packed by matmul_direct_panels.comp, once where it is a constant: [panels][steps][unroll][lanes]
@@ -67,27 +67,13 @@ float own_scale = 1.0;
 Fours rows_at(Fours base, uint elements) { return Fours(uint64_t(base) + 4ul * elements); }
 Weights weights_at(Weights base, uint elements) { return Weights(uint64_t(base) + uint64_t(WEIGHT_BYTES) * elements); }
 
-// The lane's own of the `lanes` weights from `first` on.
-float own_weight(Weights weights, uint first) {
 #if WEIGHT_BYTES == 4
-  float own = weights.v[first];
+DEFINE_OWN_OF(Weights, float)
+float own_weight(Weights weights, uint first) { return own_of(weights, first); }
 #else
-  uint own = uint(weights.v[first]);
+DEFINE_OWN_OF(Weights, uint)
+float own_weight(Weights weights, uint first) { return unpackHalf2x16(own_of(weights, first)).x; }
 #endif
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-#if WEIGHT_BYTES == 4
-    const float other = weights.v[first + lane];
-#else
-    const uint other = uint(weights.v[first + lane]);
-#endif
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-#if WEIGHT_BYTES == 4
-  return own;
-#else
-  return unpackHalf2x16(own).x;
-#endif
-}
 
 void main() {
   const uint first_row = gl_WorkGroupID.x * block_rows;

@@ -5,6 +5,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/own.glsl"
 #include "matmul_direct.h"
 
 // matmul_direct.comp for operands that lie with K outermost: A as [K][rows], W as [K][columns], or one of them.
@@ -48,15 +49,7 @@ float own_scale = 1.0;
 
 Floats at(Floats base, uint elements) { return Floats(uint64_t(base) + 4ul * elements); }
 
-// The lane's own of the `lanes` weights from `first` on.
-float own_weight(Floats weights, uint first) {
-  float own = weights.v[first];
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-    const float other = weights.v[first + lane];
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-  return own;
-}
+DEFINE_OWN_OF(Floats, float)
 
 void main() {
   const uint first_row = gl_WorkGroupID.x * block_rows;
@@ -77,7 +70,7 @@ void main() {
   if (step < end) {
     do {
       float b[unroll];
-      [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_weight(weights, u * weight_stride);
+      [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_of(weights, u * weight_stride);
       [[unroll]] for (uint group = 0; group < block_rows; group += group_rows) {
         [[unroll]] for (uint u = 0; u < unroll; ++u) {
           float x[group_rows];
@@ -95,7 +88,7 @@ void main() {
   if (last_slice && whole_steps * unroll < p.depth) {
     uint k = whole_steps * unroll;
     do {
-      const float b = own_weight(weights, 0);
+      const float b = own_of(weights, 0);
       [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] += rows.v[rows_in_blocks ? r * unroll : r] * b;
       rows = at(rows, rows_in_blocks ? 1 : row_stride);
       weights = at(weights, weight_stride);

@@ -1,7 +1,7 @@
 //! variant f32 needs=addresses,int64,subgroup_control bind=addresses access=rrw
 // sum_rows.comp for devices that run a workgroup's subgroups one after another on a CPU core. A workgroup is one
 // subgroup, and its lanes' elements lie side by side: all lanes read them all and each keeps its own, which is one
-// vector load to the driver (see matmul_direct.comp). Eight sums take turns, so that none waits for itself and each
+// vector load to the driver (see lib/own.glsl). Eight sums take turns, so that none waits for itself and each
 // is an eighth as long.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -9,6 +9,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/own.glsl"
 #include "sum_rows.h"
 layout(local_size_x_id = 0) in;                // lanes
 layout(constant_id = 1) const uint lanes = 8;  // of a subgroup, which has exactly this size
@@ -24,17 +25,11 @@ layout(push_constant) uniform Push {
   SumRowsParams p;
 };
 
-float own_of(Floats elements, uint first) {
-  Floats from = Floats(uint64_t(elements) + 4ul * first);
-  float own = from.v[0];
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-    const float other = from.v[lane];
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-  return own;
-}
+DEFINE_OWN_OF(Floats, float)
 
-float term(uint first) { return of_products ? own_of(a, first) * own_of(b, first) : own_of(a, first); }
+float own_at(Floats elements, uint first) { return own_of(Floats(uint64_t(elements) + 4ul * first), 0); }
+
+float term(uint first) { return of_products ? own_at(a, first) * own_at(b, first) : own_at(a, first); }
 
 void main() {
   const uint first = gl_WorkGroupID.x * lanes;

@@ -5,7 +5,7 @@
 //
 //   workgroup  one subgroup: a column a lane (x), block_rows rows (y, which counts those of all matrices)
 //   step       eight rows: all lanes read the whole row of their block and each keeps its own column, which is
-//              one vector load to the driver (see matmul_direct.comp); then each writes its eight values, which
+//              one vector load to the driver (see lib/own.glsl); then each writes its eight values, which
 //              lie side by side in Y, as 64-bit words where these are aligned
 //
 // Rows past the last one are the last one again and not written. A block of columns that ends behind the matrix
@@ -16,6 +16,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/own.glsl"
 #include "lib/types.glsl"
 #include "transpose.h"
 layout(local_size_x_id = 0) in;  // lanes
@@ -34,14 +35,7 @@ layout(push_constant) uniform Push {
 
 const uint step_rows = 8;
 
-uint own_of(Elements row) {
-  uint own = uint(row.v[0]);
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-    const uint other = uint(row.v[lane]);
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-  return own;
-}
+DEFINE_OWN_OF(Elements, uint)
 
 void main() {
   const uint matrix = gl_WorkGroupID.y / p.tiles_across;
@@ -56,7 +50,7 @@ void main() {
     uint own[step_rows];
     [[unroll]] for (uint i = 0; i < step_rows; ++i) {
       const uint at = base + min(row + i, p.rows - 1) * p.columns + first_column;
-      own[i] = own_of(Elements(uint64_t(x) + uint64_t(ELEMENT_BYTES) * at));
+      own[i] = own_of(Elements(uint64_t(x) + uint64_t(ELEMENT_BYTES) * at), 0);
     }
     if (column < p.columns) {
       if (whole_words) {

@@ -1,7 +1,7 @@
 //! variant f32 needs=addresses,int64,subgroup_control bind=addresses access=rrww
 // weight_gradient.comp for devices that run a workgroup on a CPU core. A workgroup is one subgroup, and its lanes lie
 // along columns of dy, which all lanes read and each keeps its own of: one vector load to the driver (see
-// matmul_direct.comp). Each lane multiplies it by some columns of x, whose addresses all lanes share, so that they
+// lib/own.glsl). Each lane multiplies it by some columns of x, whose addresses all lanes share, so that they
 // cost no load of their own. Where several groups lie in the lanes, each is multiplied by the slices of all, and
 // writes what its own gave. A workgroup has some rows, whose sums weight_gradient_sums.comp adds to the others'.
 #version 460
@@ -10,6 +10,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "lib/own.glsl"
 #include "weight_gradient.h"
 layout(local_size_x_id = 0) in;                // lanes
 layout(constant_id = 1) const uint lanes = 8;  // of a subgroup, which has exactly this size
@@ -40,14 +41,7 @@ const uint span = groups_each * k;                            // columns of x th
 const uint strips = (span + sums - 1) / sums;                 // of a span
 const uint vectors = (groups_each * n + lanes - 1) / lanes;  // of a block
 
-float own_of(Floats from, uint first) {
-  float own = from.v[first];
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-    const float other = from.v[first + lane];
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-  return own;
-}
+DEFINE_OWN_OF(Floats, float)
 
 struct Totals {
   float dw[sums];
