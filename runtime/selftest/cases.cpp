@@ -10,9 +10,11 @@
 #include "runtime/ops/assemble_tokens_gradient.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/attention_gradient.h"
+#include "runtime/ops/attention_heat.h"
 #include "runtime/ops/attention_rollout.h"
 #include "runtime/ops/attention_rows.h"
 #include "runtime/ops/binary.h"
+#include "runtime/ops/centered_rows.h"
 #include "runtime/ops/clip_scale.h"
 #include "runtime/ops/concat.h"
 #include "runtime/ops/convert.h"
@@ -22,6 +24,7 @@
 #include "runtime/ops/gated_product_gradient.h"
 #include "runtime/ops/gather.h"
 #include "runtime/ops/grouped_matmul.h"
+#include "runtime/ops/heat.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/layer_norm_gradient.h"
 #include "runtime/ops/magnitude.h"
@@ -31,6 +34,7 @@
 #include "runtime/ops/pixel_values.h"
 #include "runtime/ops/plain_attention.h"
 #include "runtime/ops/pool.h"
+#include "runtime/ops/principal_colors.h"
 #include "runtime/ops/random_mask.h"
 #include "runtime/ops/repeat.h"
 #include "runtime/ops/reshape.h"
@@ -290,6 +294,10 @@ std::vector<OpCase> cases_of(const OpDef& op) {
   if (&op == &op_attention_rows) return attention_rows_cases();
   if (&op == &op_attention_rollout) return attention_rollout_cases();
   if (&op == &op_plain_attention) return plain_attention_cases();
+  if (&op == &op_attention_heat) return attention_heat_cases();
+  if (&op == &op_heat) return heat_cases();
+  if (&op == &op_centered_rows) return centered_rows_cases();
+  if (&op == &op_principal_colors) return principal_colors_cases();
   if (&op == &op_layer_norm) return layer_norm_cases();
   if (&op == &op_softmax) return softmax_cases();
   if (&op == &op_unary) return unary_cases();

@@ -46,4 +46,10 @@ std::vector<OpCase> fold_cases();
 std::vector<OpCase> weight_gradient_cases();
 std::vector<OpCase> assemble_tokens_gradient_cases();
 
+// cases_heat.cpp
+std::vector<OpCase> heat_cases();
+std::vector<OpCase> attention_heat_cases();
+std::vector<OpCase> centered_rows_cases();
+std::vector<OpCase> principal_colors_cases();
+
 }  // namespace vitrine::selftest

@@ -114,6 +114,19 @@ std::optional<std::string> difference(const OpCase& op_case, DType dtype, std::s
     return "element " + std::to_string(i) + " is " + number(out[i]) + ", the reference is " +
            number(expected[i]);
   };
+  if (op_case.pixels && dtype == DType::u32) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const auto found = static_cast<uint32_t>(out[i]), wanted = static_cast<uint32_t>(expected[i]);
+      for (uint32_t bit = 0; bit < 32; bit += 8) {
+        const int off_by = static_cast<int>(found >> bit & 255) - static_cast<int>(wanted >> bit & 255);
+        if (off_by < -1 || off_by > 1)
+          return "byte " + std::to_string(bit / 8) + " of pixel " + std::to_string(i) + " is " +
+                 std::to_string(found >> bit & 255) + ", the reference is " +
+                 std::to_string(wanted >> bit & 255);
+      }
+    }
+    return std::nullopt;
+  }
   double norm = 0, error = 0;
   size_t finite = 0;
   for (size_t i = 0; i < out.size(); ++i) {

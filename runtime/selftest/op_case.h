@@ -48,6 +48,7 @@ struct OpCase {
   // Largest relative error; 0: what every operator must keep for its output's dtype.
   double tolerance = 0;
   bool exact = false;            // every value must be equal
+  bool pixels = false;           // u32 results are four bytes each, which may be off by one
   bool allow_nonfinite = false;  // the reference holds NaN or Inf: they must come out in the same places
 };
 
