@@ -52,6 +52,15 @@ Rgb color_of(ColorMap map, double value) {
   return color;
 }
 
+std::array<uint32_t, 256> color_table(ColorMap map) {
+  std::array<uint32_t, 256> table{};
+  for (size_t i = 0; i < table.size(); ++i) {
+    const Rgb color = color_of(map, static_cast<double>(i) / 255);
+    table[i] = color[0] | uint32_t{color[1]} << 8 | uint32_t{color[2]} << 16;
+  }
+  return table;
+}
+
 std::string_view name_of(ColorMap map) {
   switch (map) {
     case ColorMap::inferno:

@@ -160,4 +160,9 @@ std::vector<uint8_t> grey_from_rgb(const Image& image) {
   return grey;
 }
 
+void make_grey(Image& image) {
+  const std::vector<uint8_t> grey = grey_from_rgb(image);
+  for (size_t i = 0; i < grey.size(); ++i) std::fill_n(image.pixels.begin() + 4 * i, 3, grey[i]);
+}
+
 }  // namespace vitrine

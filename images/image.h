@@ -40,5 +40,7 @@ Image decode_image(std::span<const std::byte> file, const std::string& name,
 
 // One byte a pixel, as Pillow's convert("L") makes them: for models that see one channel.
 std::vector<uint8_t> grey_from_rgb(const Image& image);
+// Has red, green and blue of every pixel hold that byte.
+void make_grey(Image& image);
 
 }  // namespace vitrine

@@ -3,24 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "images/decoders.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
 namespace {
-
-bool is_called_picture(const std::filesystem::path& path) {
-  constexpr std::array<std::string_view, 7> suffixes{".jpg", ".jpeg", ".jpe", ".jfif",
-                                                     ".png", ".apng", ".webp"};
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return std::find(suffixes.begin(), suffixes.end(), suffix) != suffixes.end();
-}
 
 std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
@@ -44,6 +37,25 @@ std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& fold
 }
 
 }  // namespace
+
+bool is_called_picture(const std::filesystem::path& path) {
+  constexpr std::array<std::string_view, 7> suffixes{".jpg", ".jpeg", ".jpe", ".jfif",
+                                                     ".png", ".apng", ".webp"};
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return std::find(suffixes.begin(), suffixes.end(), suffix) != suffixes.end();
+}
+
+bool begins_like_picture(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 16> start{};
+  file.read(start.data(), start.size());
+  const FileBytes bytes = std::as_bytes(std::span(start).first(static_cast<size_t>(file.gcount())));
+  return is_jpeg(bytes) || is_png(bytes) || is_webp(bytes);
+}
 
 std::vector<std::filesystem::path> picture_files(std::span<const std::filesystem::path> named) {
   std::vector<std::filesystem::path> files;

@@ -13,4 +13,9 @@ namespace vitrine {
 // or one that cannot be read. The order of `named` is kept.
 std::vector<std::filesystem::path> picture_files(std::span<const std::filesystem::path> named);
 
+// Whether a file's name ends as those do.
+bool is_called_picture(const std::filesystem::path& path);
+// Whether a regular file's first bytes are those of a JPEG, PNG or WebP picture.
+bool begins_like_picture(const std::filesystem::path& path);
+
 }  // namespace vitrine
