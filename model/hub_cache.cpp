@@ -106,4 +106,26 @@ fs::path find_in_hub_cache(const std::string& name, const std::function<void(con
   return snapshots.front();
 }
 
+std::vector<std::string> names_in_hub_cache(const Environment& environment) {
+  constexpr std::string_view kind = "models--";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(hub_cache_folder(environment), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string folder = entry->path().filename();
+    if (!folder.starts_with(kind)) continue;
+    std::string name = folder.substr(kind.size());
+    const size_t between = name.find("--");
+    if (between == std::string::npos) continue;
+    name.replace(between, 2, "/");
+    std::error_code ignored;
+    const std::optional<std::string> main = main_revision(entry->path());
+    const bool has_main = main && fs::is_directory(entry->path() / "snapshots" / *main, ignored);
+    if (is_hub_name(name) && (has_main || !snapshots_newest_first(entry->path()).empty()))
+      names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 }  // namespace vitrine

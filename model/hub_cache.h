@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vitrine {
 
@@ -24,5 +25,8 @@ bool is_hub_name(std::string_view text);
 std::filesystem::path find_in_hub_cache(const std::string& name,
                                         const std::function<void(const std::string&)>& warn = {},
                                         const Environment& environment = process_variable);
+
+// All models that find_in_hub_cache() finds, by name, sorted; whatever they are.
+std::vector<std::string> names_in_hub_cache(const Environment& environment = process_variable);
 
 }  // namespace vitrine

@@ -59,6 +59,14 @@ PictureInput add_picture_input(Graph& graph, const Preprocess& preprocess, uint6
   return {resized, pixel_values(graph, "preprocess.values", resized, values)};
 }
 
+void require_size(const Preprocess& preprocess, uint64_t height, uint64_t width) {
+  if (preprocess.height() == height && preprocess.width() == width) return;
+  throw Error(ErrorCode::usage, preprocess.profile + ": found pictures of " +
+                                    std::to_string(preprocess.width()) + " x " +
+                                    std::to_string(preprocess.height()) + " pixels, expected the model's " +
+                                    std::to_string(width) + " x " + std::to_string(height));
+}
+
 PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const PictureCapacity& largest,
                          const std::string& name) {
   if (picture.width == 0 || picture.height == 0 ||

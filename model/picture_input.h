@@ -48,6 +48,9 @@ struct PictureInput {
 PictureInput add_picture_input(Graph& graph, const Preprocess& preprocess, uint64_t channels, uint64_t batch,
                                const PictureCapacity& capacity);
 
+// Throws Error(usage) where pictures are made of another size than this, a model's.
+void require_size(const Preprocess& preprocess, uint64_t height, uint64_t width);
+
 // Makes a picture ready. One that is too large for the device is resized here, on the host, with the
 // same result. Throws Error(failed) that begins with `name`.
 PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const PictureCapacity& largest,

@@ -36,13 +36,7 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
           pipelines, model, [this](uint64_t batch) { return graph_options(batch, probed_); }, options_.plan,
           options_.warn),
       values_(preprocess_.values(model.config.channels)) {
-  const ViTConfig& c = model.config;
-  if (preprocess_.height() != c.image_height || preprocess_.width() != c.image_width) {
-    throw Error(ErrorCode::usage,
-                preprocess_.profile + ": found pictures of " + std::to_string(preprocess_.width()) + " x " +
-                    std::to_string(preprocess_.height()) + " pixels, expected the model's " +
-                    std::to_string(c.image_width) + " x " + std::to_string(c.image_height));
-  }
+  require_size(preprocess_, model.config.image_height, model.config.image_width);
   options_.batch =
       fitting_batch(pipelines.device(), std::max<uint64_t>(options_.batch, 1),
                     [&](uint64_t batch) { return plan(batch, PictureCapacity::covering({}, largest_)); });

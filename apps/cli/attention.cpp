@@ -244,7 +244,7 @@ void attention(const AttentionFlags& flags, const CommonOptions& common) {
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   const Attention result =
-      compute(flags, selection, input, pipelines, dtype_for(common.dtype, device->capabilities()),
+      compute(flags, selection, input, pipelines, storage_type(common.dtype, device->capabilities()),
               with_stored_choices(plan, device->capabilities(), warn));
   if (!flags.out.empty()) {
     const Image picture = input.overlay(result.map);

@@ -226,7 +226,7 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
   PipelineStore pipelines(*device);
   const std::vector<std::string> dtypes = flags.dtypes.empty() ? std::vector{common.dtype} : flags.dtypes;
   for (const std::string& dtype_name : dtypes) {
-    const DType dtype = dtype_for(dtype_name, device->capabilities());
+    const DType dtype = storage_type(dtype_name, device->capabilities());
     Runner runner(pipelines, model, {.dtype = dtype, .result = what, .plan = plan, .warn = warn});
     for (const uint64_t batch : flags.batches) {
       const Measurement m = measure(runner, model.config, *device, batch, dtype, flags, name, common.seed);

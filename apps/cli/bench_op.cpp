@@ -193,7 +193,7 @@ void bench_op(const OpFlags& flags, const OpBenchOptions& options, const CommonO
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   for (const std::string& dtype_name : options.dtypes) {
-    const DType dtype = dtype_for(dtype_name, device->capabilities());
+    const DType dtype = storage_type(dtype_name, device->capabilities());
     for (size_t i = 0; i < cases.size(); ++i) {
       const std::string label = flags.name + " " + flags.shapes[i] + " in " + std::string(name_of(dtype));
       print(measure(pipelines, *cases[i], label, dtype, options, common.seed), flags.name, flags.shapes[i],

@@ -58,7 +58,7 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool json, const Com
   const Model model = open_model(flags, common);
   parts.end("checkpoint");
   const std::unique_ptr<Device> device = open_device(common);
-  const DType dtype = dtype_for(common.dtype, device->capabilities());
+  const DType dtype = storage_type(common.dtype, device->capabilities());
   parts.end("device");
   PipelineStore pipelines(*device);
   parts.end("pipeline cache");

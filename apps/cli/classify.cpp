@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/picture_stream.h"
+#include "model/top_answers.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 
@@ -18,33 +18,11 @@ struct ClassifyFlags {
   bool json = false;
 };
 
-struct Guess {
-  uint64_t index = 0;
-  std::string label;
-  float probability = 0;
-};
-
-// The best first; of equal ones the lower index, so that the order is the same everywhere.
-std::vector<Guess> best(std::span<const float> probabilities, uint64_t count, const Labels& labels) {
-  std::vector<uint64_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), uint64_t{0});
-  // NaN, which compares with nothing, counts as less than any number.
-  const auto rank = [&](uint64_t i) {
-    return probabilities[i] == probabilities[i] ? probabilities[i] : -1.0f;
-  };
-  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(count, order.size()));
-  std::partial_sort(order.begin(), middle, order.end(),
-                    [&](uint64_t a, uint64_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
-  std::vector<Guess> guesses;
-  for (auto i = order.begin(); i != middle; ++i) guesses.push_back({*i, labels[*i], probabilities[*i]});
-  return guesses;
-}
-
-void print_json(const std::filesystem::path& image, const std::vector<Guess>& guesses) {
+void print_json(const std::filesystem::path& image, const std::vector<TopAnswer>& guesses) {
   nlohmann::ordered_json line;
   line["image"] = image.string();
   line["top"] = nlohmann::ordered_json::array();
-  for (const Guess& guess : guesses) {
+  for (const TopAnswer& guess : guesses) {
     nlohmann::ordered_json entry;
     entry["index"] = guess.index;
     entry["label"] = guess.label;
@@ -59,11 +37,11 @@ size_t columns_of(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-void print_text(const std::filesystem::path& image, const std::vector<Guess>& guesses) {
+void print_text(const std::filesystem::path& image, const std::vector<TopAnswer>& guesses) {
   std::printf("%s\n", shown(image).c_str());
   size_t widest = 0, digits = 1;
   std::vector<std::string> labels;
-  for (const Guess& guess : guesses) {
+  for (const TopAnswer& guess : guesses) {
     labels.push_back(shown(guess.label));
     widest = std::max(widest, columns_of(labels.back()));
     digits = std::max(digits, std::to_string(guess.index).size());
@@ -85,7 +63,7 @@ void classify(const ClassifyFlags& flags, const CommonOptions& common) {
                                       "(vitrine embed gives its features)");
   }
   const auto take = [&](const std::filesystem::path& image, std::span<const float> probabilities) {
-    const std::vector<Guess> guesses = best(probabilities, flags.top, model.labels);
+    const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, model.labels);
     flags.json ? print_json(image, guesses) : print_text(image, guesses);
   };
   const Unreadable unreadable = stream_pictures(flags.stream, common, opened, Result::probabilities, take);

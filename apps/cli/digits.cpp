@@ -1,4 +1,5 @@
 // vitrine digits: a data set of digits, drawn with the system's fonts.
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,6 +67,8 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
     throw Error(ErrorCode::usage, "--pictures is " + std::to_string(flags.pictures) +
                                       ", expected at most --test, " + std::to_string(set.test));
   }
+  if (std::isnan(set.distortion))  // which no range leaves out
+    throw Error(ErrorCode::usage, "found --distortion nan, expected a number from 0 to 1");
   std::vector<std::filesystem::path> places(flags.fonts.begin(), flags.fonts.end());
   for (const std::filesystem::path& place : places) {
     std::error_code ignored;
@@ -85,6 +88,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
                                       {"test", set.test},
                                       {"size", set.size},
                                       {"seed", set.seed},
+                                      {"distortion", set.distortion},
                                       {"font_files", fonts.files},
                                       {"skipped_faces", fonts.skipped},
                                       {"train_faces", faces_in(fonts.train)},
@@ -112,6 +116,11 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
       ->capture_default_str();
   command->add_option("--size", flags->set.size, "Pixels a side")
       ->check(CLI::Range(16, 512))
+      ->capture_default_str();
+  command
+      ->add_option("--distortion", flags->set.distortion,
+                   "How far pictures are from their font's plain digits, from 0 (not at all) to 1")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--pictures", flags->pictures,

@@ -85,7 +85,7 @@ std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::s
                                       const Capabilities& device) {
   std::vector<DType> dtypes;
   if (dtype != "auto") {
-    dtypes.push_back(dtype_for(dtype, device));
+    dtypes.push_back(storage_type(dtype, device));
   } else {
     dtypes.push_back(DType::f32);
     if (device.supports(Need::storage16)) dtypes.push_back(DType::f16);

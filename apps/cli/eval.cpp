@@ -29,7 +29,7 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   Runner runner(pipelines, model,
-                {.dtype = dtype_for(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
+                {.dtype = storage_type(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
   Progress progress("pictures", data->count());
   const TestResult result =
       evaluate_on(runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); });

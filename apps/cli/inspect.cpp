@@ -216,7 +216,7 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
   }
   // What is above needs no device: it has been said when none is found.
   const std::unique_ptr<Device> device = open_device(common);
-  const DType dtype = dtype_for(common.dtype, device->capabilities());
+  const DType dtype = storage_type(common.dtype, device->capabilities());
   const auto typed = make_vit_graph(model.config, {.batch = flags.batch, .dtype = dtype, .result = what});
   const Plan plan =
       make_plan(typed, device->capabilities(), with_stored_choices(options, device->capabilities(), warn));

@@ -95,7 +95,7 @@ Tensor read_tokens(const std::string& path, uint64_t dim) {
 struct Place {
   Place(const ModelFlags& flags, const CommonOptions& common)
       : plan(plan_options(flags)), device(open_device(common)), pipelines(*device) {
-    options = {.dtype = dtype_for(common.dtype, device->capabilities()), .plan = plan};
+    options = {.dtype = storage_type(common.dtype, device->capabilities()), .plan = plan};
   }
   PlanOptions plan;
   std::unique_ptr<Device> device;

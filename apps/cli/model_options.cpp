@@ -75,19 +75,25 @@ std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::strin
 
 void warn(const std::string& sentence) { std::fprintf(stderr, "vitrine: warning: %s\n", sentence.c_str()); }
 
-Model open_model(const ModelFlags& flags, const CommonOptions& common) {
+ModelOptions model_options_of(const ModelFlags& flags, const CommonOptions& common) {
   const auto [height, width] = image_size_of("--image-size", flags.image_size);
-  Model model = vitrine::open_model({.model = flags.model,
-                                     .arch = flags.arch,
-                                     .seed = common.seed,
-                                     .set = flags.set,
-                                     .image_height = height,
-                                     .image_width = width},
-                                    warn);
-  if (!flags.arch.empty()) {
-    std::fprintf(stderr, "%s with random weights from seed %llu\n", flags.arch.c_str(),
-                 static_cast<unsigned long long>(common.seed));
-  }
+  return {.model = flags.model,
+          .arch = flags.arch,
+          .seed = common.seed,
+          .set = flags.set,
+          .image_height = height,
+          .image_width = width};
+}
+
+void announce_random_weights(const ModelFlags& flags, const CommonOptions& common) {
+  if (flags.arch.empty()) return;
+  std::fprintf(stderr, "%s with random weights from seed %llu\n", flags.arch.c_str(),
+               static_cast<unsigned long long>(common.seed));
+}
+
+Model open_model(const ModelFlags& flags, const CommonOptions& common) {
+  Model model = vitrine::open_model(model_options_of(flags, common), warn);
+  announce_random_weights(flags, common);
   return model;
 }
 
@@ -120,17 +126,6 @@ std::optional<Result> result_of(const ModelFlags& flags) {
   if (const auto result = result_named(flags.what)) return result;
   throw Error(ErrorCode::usage,
               "--what: found '" + flags.what + "', expected logits, probabilities, features or tokens");
-}
-
-DType dtype_for(const std::string& name, const Capabilities& device) {
-  if (name == "f32" || name == "auto") return DType::f32;
-  if (name != "f16")
-    throw Error(ErrorCode::usage, "--dtype: found '" + name + "', expected f32, f16 or auto");
-  if (!device.supports(Need::storage16)) {
-    throw Error(ErrorCode::usage,
-                "--dtype: found f16, and device '" + device.name + "' has no 16-bit storage, expected f32");
-  }
-  return DType::f16;
 }
 
 PlanOptions plan_options(const ModelFlags& flags) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/cli/common_options.h"
+#include "model/picture_model.h"
 #include "model/runner.h"
 #include "model/weights.h"
 #include "runtime/util/npy.h"
@@ -44,6 +45,9 @@ void warn(const std::string& sentence);
 // Throws Error(bad_file) unless the file holds float32 images of the model's size.
 void require_images(const NpyFile& file, const ViTConfig& config);
 
+ModelOptions model_options_of(const ModelFlags& flags, const CommonOptions& common);
+// One line on stderr where --arch is given.
+void announce_random_weights(const ModelFlags& flags, const CommonOptions& common);
 // Warnings of the model go to stderr. Random weights are announced there too.
 Model open_model(const ModelFlags& flags, const CommonOptions& common);
 
@@ -52,10 +56,6 @@ std::vector<float> read_images(const std::string& path, const ViTConfig& config)
 
 // --what as a result, or nothing when it was left out.
 std::optional<Result> result_of(const ModelFlags& flags);
-
-// "f32", "f16" or "auto" for this device; auto is f32. Throws Error(usage) where the device can't store
-// 16 bits.
-DType dtype_for(const std::string& name, const Capabilities& device);
 
 // --variant, else the variable VITRINE_VARIANT, else nothing forced; --untuned and --fuse.
 PlanOptions plan_options(const ModelFlags& flags);

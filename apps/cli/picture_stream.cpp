@@ -54,7 +54,7 @@ Unreadable stream_pictures(
   uint64_t done = 0;
   std::deque<std::filesystem::path> names;  // of the pictures that the runner has
   PictureRunnerOptions options;
-  options.dtype = dtype_for(common.dtype, device->capabilities());
+  options.dtype = storage_type(common.dtype, device->capabilities());
   options.result = result;
   options.plan = plan_options(flags.model);
   options.batch = batch;

@@ -44,7 +44,7 @@ void run(const RunFlags& flags, const CommonOptions& common) {
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   Runner runner(pipelines, model,
-                {.dtype = dtype_for(common.dtype, device->capabilities()),
+                {.dtype = storage_type(common.dtype, device->capabilities()),
                  .result = what,
                  .plan = plan,
                  .warn = warn,

@@ -76,7 +76,7 @@ void tune(const TuneFlags& flags, const CommonOptions& common) {
   for (const std::string& dtype : dtypes) {
     for (const uint64_t batch : flags.batches) {
       graphs.push_back(make_vit_graph(
-          model.config, {.batch = batch, .dtype = dtype_for(dtype, capabilities), .result = what}));
+          model.config, {.batch = batch, .dtype = storage_type(dtype, capabilities), .result = what}));
     }
   }
 

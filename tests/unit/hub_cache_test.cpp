@@ -107,3 +107,16 @@ TEST_CASE("a model that isn't in the cache gets a sentence that says where it wa
                                              ContainsSubstring(cache.folder.path().string()) &&
                                              ContainsSubstring("hf download org/other"));
 }
+
+TEST_CASE("the cache's models are listed by name") {
+  Cache cache({"aaa"}, "aaa");
+  for (const char* folder :
+       {"models--b--x--y/snapshots/1", "models--a--z/snapshots/1", "models--none/snapshots/1",
+        "models--c--empty/snapshots", "datasets--d--data/snapshots/1", "models--e--..", "other"})
+    fs::create_directories(cache.folder / folder);
+  const Environment here = environment({{"HF_HUB_CACHE", cache.folder.path().string()}});
+  const std::vector<std::string> names = names_in_hub_cache(here);
+  CHECK(names == std::vector<std::string>{"a/z", "b/x--y", "org/name"});
+  for (const std::string& name : names) CHECK(fs::is_directory(find_in_hub_cache(name, {}, here)));
+  CHECK(names_in_hub_cache(environment({{"HF_HUB_CACHE", "/nonexistent"}})).empty());
+}
