@@ -21,9 +21,9 @@ CommandResult digits(std::vector<std::string> arguments) {
 
 TEST_CASE("vitrine digits writes the same files for the same seed, and says which fonts it used") {
   const TemporaryFolder folder;
-  const auto make = [&](const char* name, const char* seed) {
-    return digits(
-        {"--out", (folder / name).string(), "--train", "40", "--test", "20", "--seed", seed, "--json"});
+  const auto make = [&](const char* name, const char* seed, const char* distortion = "1") {
+    return digits({"--out", (folder / name).string(), "--train", "40", "--test", "20", "--seed", seed,
+                   "--distortion", distortion, "--json"});
   };
   const CommandResult first = make("a", "7");
   if (first.status == 1 && first.err.find("fonts") != std::string::npos) SKIP(first.err);
@@ -39,6 +39,11 @@ TEST_CASE("vitrine digits writes the same files for the same seed, and says whic
   }
   CHECK(make("b", "7").status == 0);
   CHECK(make("c", "8").status == 0);
+  CHECK(make("d", "7", "0.25").status == 0);
+  CHECK(read_whole_file(folder / "a/train-images-idx3-ubyte") !=
+        read_whole_file(folder / "d/train-images-idx3-ubyte"));
+  CHECK(read_whole_file(folder / "a/train-labels-idx1-ubyte") ==
+        read_whole_file(folder / "d/train-labels-idx1-ubyte"));
   CHECK(read_whole_file(folder / "a/train-images-idx3-ubyte").size() == 16 + 40 * 28 * 28);
   for (const char* name : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                            "t10k-labels-idx1-ubyte"}) {
@@ -83,6 +88,10 @@ TEST_CASE("vitrine digits refuses what it can't do in one line") {
   CHECK(digits({"--out", out, "--train", "0", "--test", "0"}).status == 2);
   CHECK(digits({"--out", out, "--size", "15"}).status == 2);
   CHECK(digits({"--out", out, "--train", "-1"}).status == 2);
+  for (const char* distortion : {"-0.1", "1.01", "nan"}) {
+    CAPTURE(distortion);
+    CHECK(digits({"--out", out, "--distortion", distortion}).status == 2);
+  }
   CHECK(digits({}).status == 2);
   CHECK(folder.names() == std::vector<std::string>{"empty"});
 }

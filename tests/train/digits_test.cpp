@@ -323,6 +323,68 @@ TEST_CASE("the pictures show the digits of their labels, white on black, inside 
   }
 }
 
+TEST_CASE("the distortion says how far pictures are from their font's digits") {
+  const DigitFonts& fonts = system_fonts();
+  const std::vector<FaceGroup> one_face{FaceGroup{.faces = {fonts.train[0].faces[0]}}};
+  const uint32_t size = 28;
+  const size_t pixels = size_t{size} * size, pictures = 200;
+  std::vector<uint8_t> digits(pictures);
+  const auto draw_all = [&](double distortion) {
+    DigitRenderer renderer(one_face, size, 3, 0, distortion);
+    std::vector<uint8_t> all(pictures * pixels);
+    for (size_t i = 0; i < pictures; ++i)
+      digits[i] = static_cast<uint8_t>(renderer.draw(i, std::span(all).subspan(i * pixels, pixels)));
+    return all;
+  };
+  const std::vector<uint8_t> plain = draw_all(0), most = draw_all(1);
+  const std::vector<uint8_t> labels = digits;
+
+  // Without any, one face has ten pictures: sharp, white, on black, and in the middle.
+  std::set<std::vector<uint8_t>> different;
+  for (size_t i = 0; i < pictures; ++i) {
+    const std::span picture = std::span(plain).subspan(i * pixels, pixels);
+    different.emplace(picture.begin(), picture.end());
+    CHECK(std::ranges::max(picture) == 255);
+    size_t left = size, right = 0, top = size, bottom = 0;
+    for (size_t p = 0; p < pixels; ++p) {
+      if (picture[p] == 0) continue;
+      left = std::min(left, p % size);
+      right = std::max(right, p % size);
+      top = std::min(top, p / size);
+      bottom = std::max(bottom, p / size);
+    }
+    CAPTURE(i, labels[i], left, right, top, bottom);
+    const size_t extent =
+        std::max(right - left, bottom - top) + 1;  // 20 pixels, but thin strokes are made bolder
+    CHECK(extent >= 20);
+    CHECK(extent <= 22);
+    const size_t across = left + right, down = top + bottom;  // size - 1 where both margins are the same
+    CHECK(across + 2 >= size);
+    CHECK(across <= size);
+    CHECK(down + 2 >= size);
+    CHECK(down <= size);
+  }
+  CHECK(different.size() == 10);
+
+  // The same digits whatever it is, further from the plain ones the more there is of it.
+  double last = 0;
+  for (const double distortion : {0.25, 0.5, 0.75, 1.0}) {
+    const std::vector<uint8_t> all = draw_all(distortion);
+    CHECK(digits == labels);
+    double distance = 0;
+    for (size_t p = 0; p < all.size(); ++p) distance += std::abs(all[p] - plain[p]);
+    CAPTURE(distortion, distance, last);
+    CHECK(distance > 1.1 * last);
+    last = distance;
+  }
+  DigitRenderer renderer(one_face, size, 3, 0);
+  std::vector<uint8_t> picture(pixels);
+  for (const size_t i : {0, 57, 199}) {
+    renderer.draw(i, picture);
+    CHECK(std::ranges::equal(picture, std::span(most).subspan(i * pixels, pixels)));
+  }
+}
+
 TEST_CASE("digit files are the same whatever the threads, and are MNIST's") {
   const DigitFonts& fonts = system_fonts();
   const TemporaryFolder one, many;

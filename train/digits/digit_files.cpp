@@ -33,7 +33,7 @@ void draw_part(std::span<const FaceGroup> groups, const DigitSet& set, uint32_t 
   std::exception_ptr error;
   const auto work = [&] {
     try {
-      DigitRenderer renderer(groups, set.size, set.seed, which);
+      DigitRenderer renderer(groups, set.size, set.seed, which, set.distortion);
       const size_t bytes = size_t{set.size} * set.size;
       for (size_t i = next++; i < labels.size(); i = next++)
         labels[i] = static_cast<uint8_t>(renderer.draw(first + i, pictures.subspan(i * bytes, bytes)));
@@ -93,7 +93,7 @@ void write_digits(const std::filesystem::path& folder, const DigitFonts& fonts, 
     const std::vector<FaceGroup>& groups = which == 0 ? fonts.train : fonts.test;
     if (count == 0) continue;
     files.push_back(std::make_unique<SplitFiles>(folder, which == 0 ? "train" : "t10k", count, set.size));
-    constexpr uint64_t part_bytes = 4 << 20;
+    constexpr uint64_t part_bytes = 200 << 10;  // a fraction of a second
     const uint64_t picture_bytes = uint64_t{set.size} * set.size;
     const uint64_t part = std::max<uint64_t>(part_bytes / picture_bytes, 1);
     for (uint64_t first = 0; first < count; first += part) {

@@ -324,11 +324,13 @@ std::vector<Path> font_folders() {
   return folders;
 }
 
-DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::string> test_families) {
+DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::string> test_families,
+                            const std::function<void()>& looking) {
   const Rasterizer rasterizer;
   DigitFonts fonts;
   std::vector<Candidate> candidates;
   for (const Path& file : font_files(places)) {
+    if (looking) looking();
     ++fonts.files;
     constexpr FT_Long most_faces = 64;
     FT_Long faces = 1;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,8 +39,9 @@ std::vector<std::filesystem::path> font_folders();
 // themselves, and holds every fourth group back for testing; or those that a name of `test_families` is the
 // beginning of, in any case. Fonts that can't be read are left out. The same files give the same answer, in
 // whatever order a folder lists them. Error(failed) if there are not at least two groups, Error(usage) for a
-// name that no family has.
+// name that no family has. `looking` is called before each file; what it throws ends the search.
 DigitFonts find_digit_fonts(std::span<const std::filesystem::path> places,
-                            std::span<const std::string> test_families = {});
+                            std::span<const std::string> test_families = {},
+                            const std::function<void()>& looking = {});
 
 }  // namespace vitrine

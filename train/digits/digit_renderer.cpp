@@ -12,7 +12,8 @@ namespace {
 // All that is random about one picture. Only what IEEE 754 rounds alike everywhere is computed from it.
 class Draws {
  public:
-  Draws(const RandomStream& stream, uint64_t first_block) : stream_(stream), next_block_(first_block) {}
+  Draws(const RandomStream& stream, uint64_t first_block, double distortion)
+      : stream_(stream), next_block_(first_block), distortion_(distortion) {}
 
   uint32_t word() {
     if (used_ == words_.size()) {
@@ -26,6 +27,11 @@ class Draws {
     return below(static_cast<uint32_t>(count), high, word());
   }
   double between(double low, double high) { return low + (high - low) * uniform_from(word()); }
+  // As much of the way from `plain` to that as the set is distorted; exactly that at 1.
+  double around(double plain, double low, double high) {
+    const double drawn = between(low, high);
+    return plain * (1 - distortion_) + drawn * distortion_;
+  }
   // The sum of four bytes is close to normal; of mean 0 and variance 1.
   double normal() {
     const uint32_t w = word();
@@ -36,6 +42,7 @@ class Draws {
  private:
   const RandomStream& stream_;
   uint64_t next_block_;
+  double distortion_;
   Philox::Block words_{};
   size_t used_ = 4;
 };
@@ -89,16 +96,16 @@ void move_all(Polygons& polygons, const Move& move) {
 // Rotation, shear and stretching in one. The rotation's sine and cosine come from half its tangent: the math
 // library's differ from one to the next.
 std::array<double, 4> random_matrix(Draws& draws) {
-  const double half = draws.between(-0.11, 0.11);  // 12.6 degrees either way
+  const double half = draws.around(0, -0.11, 0.11);  // 12.6 degrees either way
   const double cosine = (1 - half * half) / (1 + half * half), sine = 2 * half / (1 + half * half);
-  const double shear = draws.between(-0.22, 0.22), stretch = draws.between(0.82, 1.18);
+  const double shear = draws.around(0, -0.22, 0.22), stretch = draws.around(1, 0.82, 1.18);
   return {cosine * stretch, cosine * shear - sine, sine * stretch, sine * shear + cosine};
 }
 
 // Into the frame, as far from its middle as was drawn and there is room.
 void settle(Polygons& polygons, Draws& draws, double size, double unit) {
-  const double margin = unit, drift_x = draws.between(-2.5, 2.5) * unit,
-               drift_y = draws.between(-2.5, 2.5) * unit;
+  const double margin = unit, drift_x = draws.around(0, -2.5, 2.5) * unit,
+               drift_y = draws.around(0, -2.5, 2.5) * unit;
   const Box box = box_around(polygons);
   const double shrink = std::min(1.0, (size - 2 * margin) / std::max(box.width(), box.height()));
   const double room_x = (size - shrink * box.width()) / 2 - margin,
@@ -130,7 +137,7 @@ std::vector<double> softened(std::span<const uint8_t> picture, uint32_t size, do
 // How much bolder the digit becomes, in ems: by chance, but never so thin that it fades, nor so bold that it
 // closes up. `pixels` is an em's length in the picture.
 double random_weight(Draws& draws, double stroke, double pixels, double unit) {
-  const double wanted = stroke * draws.between(0.85, 1.25);
+  const double wanted = stroke * draws.around(1, 0.85, 1.25);
   const double thinnest = 1.6 * unit / pixels, boldest = std::max(stroke, 3.2 * unit / pixels);
   return std::clamp(wanted, std::min(thinnest, boldest), boldest) - stroke;
 }
@@ -141,7 +148,7 @@ uint32_t DigitRenderer::draw(uint64_t index, std::span<uint8_t> picture) {
   // Enough blocks for the noise of the largest picture, and for all else.
   constexpr uint64_t blocks_a_picture = uint64_t{1} << 20;
   const RandomStream stream = stream_for(seed_, RandomUse::digits, set_);
-  Draws draws(stream, index * blocks_a_picture);
+  Draws draws(stream, index * blocks_a_picture, distortion_);
   const uint32_t digit = draws.pick(10);
   const FaceGroup& group = groups_[draws.pick(groups_.size())];
   const DigitFace& face = group.faces[draws.pick(group.faces.size())];
@@ -150,14 +157,14 @@ uint32_t DigitRenderer::draw(uint64_t index, std::span<uint8_t> picture) {
   const double size = size_, unit = size / 28;
   const Polygons plain = rasterizer_.flatten(outline, 0, 0.05);
   const Box plain_box = box_around(plain);
-  const double pixels = draws.between(17, 21) * unit / std::max(plain_box.height(), plain_box.width());
+  const double pixels = draws.around(20, 17, 21) * unit / std::max(plain_box.height(), plain_box.width());
   const double bolder = random_weight(draws, stroke_width(plain), pixels, unit);
   Polygons polygons = rasterizer_.flatten(outline, bolder, 1.5 * unit / pixels);
   if (polygons.empty()) polygons = plain;
 
   const Box box = box_around(polygons);
   const std::array<double, 4> m = random_matrix(draws);
-  const Warp warp(draws, size, draws.between(0, 1.5) * unit);
+  const Warp warp(draws, size, draws.around(0, 0, 1.5) * unit);
   move_all(polygons, [&](Point p) {
     const double x = (p.x - box.left - box.width() / 2) * pixels,
                  y = (p.y - box.top - box.height() / 2) * pixels;
@@ -166,9 +173,9 @@ uint32_t DigitRenderer::draw(uint64_t index, std::span<uint8_t> picture) {
   settle(polygons, draws, size, unit);
   rasterizer_.fill(polygons, size_, size_, picture);
 
-  const double share = draws.between(0, 1), ink = draws.between(0.6, 1);
-  const double paper = std::max(0.0, draws.between(-0.12, 0.12)),
-               noise = std::max(0.0, draws.between(-0.06, 0.09));
+  const double share = draws.around(0, 0, 1), ink = draws.around(1, 0.6, 1);
+  const double paper = std::max(0.0, draws.around(0, -0.12, 0.12)),
+               noise = std::max(0.0, draws.around(0, -0.06, 0.09));
   const std::vector<double> soft = softened(picture, size_, 0.7 * share * share);
   for (size_t p = 0; p < picture.size(); ++p) {
     const double value = 255 * (paper + noise * draws.normal()) + (ink - paper) * soft[p];

@@ -14,8 +14,10 @@ namespace vitrine {
 class DigitRenderer {
  public:
   // The groups must outlive the renderer. One a thread.
-  DigitRenderer(std::span<const FaceGroup> groups, uint32_t size, uint64_t seed, uint32_t set)
-      : groups_(groups), size_(size), seed_(seed), set_(set) {}
+  // `distortion` is DigitSet's.
+  DigitRenderer(std::span<const FaceGroup> groups, uint32_t size, uint64_t seed, uint32_t set,
+                double distortion = 1)
+      : groups_(groups), size_(size), seed_(seed), set_(set), distortion_(distortion) {}
 
   uint32_t draw(uint64_t index, std::span<uint8_t> picture);
 
@@ -24,6 +26,7 @@ class DigitRenderer {
   uint32_t size_;
   uint64_t seed_;
   uint32_t set_;
+  double distortion_;
   Rasterizer rasterizer_;
 };
 
