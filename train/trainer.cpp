@@ -36,6 +36,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       config_(std::move(config)),
       total_updates_(total_updates),
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
+      go_on_(options.go_on),
       layout_(layout_of(config_.model)),
       states_(pipelines.device()),
       constants_(random_weights(config_.model, config_.seed)),
@@ -109,6 +110,14 @@ void Trainer::write_step(Executable& executable, uint32_t set) {
   step[VITRINE_STEP_MOMENT2] = correction(config_.beta2);
 }
 
+void Trainer::hand_over(Executable& executable, uint32_t set) {
+  if (!go_on_ || executable.plan().slice_count <= 1) {
+    executable.submit(set);
+  } else if (!executable.run_sliced([&](double) { return go_on_(); }, set)) {
+    throw Interrupted();
+  }
+}
+
 void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   if (samples == 0 || samples > config_.batch_size || group_samples < samples) {
     throw Error(ErrorCode::usage, "a batch of " + std::to_string(samples) + " samples out of " +
@@ -125,17 +134,17 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   std::ranges::fill(weights.first(samples), weight);
   std::ranges::fill(weights.subspan(samples), 0.0f);
   write_step(*step_, set_);
-  step_->submit(set_);
+  hand_over(*step_, set_);
   pending_[set_] = {.active = true, .samples = samples};
   ++counts_.passes;
-  if (update_) (group_begins_ ? *first_sum_ : *add_sum_).submit(set_);
+  if (update_) hand_over(group_begins_ ? *first_sum_ : *add_sum_, set_);
   set_ = (set_ + 1) % Executable::io_sets;
   group_begins_ = last;
   if (!last) return;
   if (update_) {
     update_->wait(update_set_);
     write_step(*update_, update_set_);
-    update_->submit(update_set_);
+    hand_over(*update_, update_set_);
     update_set_ = (update_set_ + 1) % Executable::io_sets;
   }
   ++counts_.updates;
@@ -175,7 +184,8 @@ Profile Trainer::profile_step() {
   return step_->profile();
 }
 
-TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&)>& fill) {
+TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&)>& fill,
+                         const TakeResults& take) {
   finish();
   const uint64_t batch = config_.batch_size, classes = config_.model.classes;
   if (!test_) {
@@ -190,7 +200,9 @@ TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&
     if (labels[set].empty()) return;
     test_->wait(set);
     const std::vector<float> results = output_of(*test_, "result", set);
-    sums.add(std::span(results).first(labels[set].size() * classes), labels[set]);
+    const auto counted = std::span(results).first(labels[set].size() * classes);
+    sums.add(counted, labels[set]);
+    if (take) take(counted, labels[set]);
     labels[set].clear();
   };
   uint32_t set = 0;
@@ -199,7 +211,7 @@ TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&
     std::vector<uint32_t> filled(batch);
     const auto samples = fill({input_as<float>(*test_, "image", set), filled});
     if (!samples) break;
-    test_->submit(set);
+    hand_over(*test_, set);
     filled.resize(*samples);
     labels[set] = std::move(filled);
     set = (set + 1) % Executable::io_sets;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,7 +23,19 @@ namespace vitrine {
 struct TrainerOptions {
   bool recompute = false;  // see StepGraphOptions
   PlanOptions plan = {};   // as vitrine tune left the device, where it holds no choices of its own
+  // Where a step is too long for one submission, it is asked between two: with "no" the step is left
+  // unfinished, Interrupted is thrown, and what the parameters hold then means nothing. Others who share the
+  // device's queue get their turn between two submissions. Left out: all are handed over at once.
+  std::function<bool()> go_on = {};
 };
+
+// Somebody let a training go before its step was done.
+struct Interrupted : std::exception {
+  const char* what() const noexcept override { return "the training was interrupted"; }
+};
+
+// Is given a model's results [labels, classes] on some samples, and their labels.
+using TakeResults = std::function<void(std::span<const float> results, std::span<const uint32_t> labels)>;
 
 // What a training has come to, besides the buffers.
 struct TrainerCounts {
@@ -72,8 +85,10 @@ class Trainer {
   // parameters and is not counted: for measuring alone.
   Profile profile_step();
 
-  // Has `fill` write one batch after the other until it gives no number of samples.
-  TestResult test(const std::function<std::optional<uint64_t>(const Slot&)>& fill);
+  // Has `fill` write one batch after the other until it gives no number of samples. `take` is told of every
+  // batch. Parameters and moments stay as they are.
+  TestResult test(const std::function<std::optional<uint64_t>(const Slot&)>& fill,
+                  const TakeResults& take = {});
 
   // Buffers on the host, [layout().elements] each: what a checkpoint is made of. Both finish() first.
   std::vector<std::string> buffers() const;  // those that have to be kept
@@ -90,11 +105,13 @@ class Trainer {
   };
   void collect(uint32_t set);
   void write_step(Executable& executable, uint32_t set);
+  void hand_over(Executable& executable, uint32_t set);
 
   PipelineStore& pipelines_;
   TrainConfig config_;
   uint64_t total_updates_;
   PlanOptions plan_;
+  std::function<bool()> go_on_;
   ParameterLayout layout_;
   StateStore states_;
   std::unique_ptr<ConstantSource> constants_;

@@ -8,6 +8,7 @@
 #include "model/safetensors_writer.h"
 #include "model/weights.h"
 #include "runtime/util/atomic_file.h"
+#include "runtime/util/atomic_folder.h"
 #include "runtime/util/error.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
@@ -82,7 +83,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       options_(std::move(options)),
       identity_{to_json(config).dump(), fingerprint_of(train)},
       trainer_(pipelines, config, total_updates(config, train.count()),
-               {.recompute = options_.recompute, .plan = options_.plan}) {
+               {.recompute = options_.recompute, .plan = options_.plan, .go_on = options_.go_on}) {
   require_fit(config_, data_);
   const std::filesystem::path checkpoint = checkpoint_in(options_.out);
   if (options_.resume && std::filesystem::exists(checkpoint)) {
@@ -100,37 +101,67 @@ uint64_t TrainingRun::batches_an_epoch() const {
   return (data_.count() + config_.batch_size - 1) / config_.batch_size;
 }
 
-void TrainingRun::save() { save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_); }
+std::vector<std::string> TrainingRun::class_names() const {
+  return config_.class_names.empty() ? data_.class_names() : config_.class_names;
+}
 
-void TrainingRun::report(const TrainingEvents& events, const BatchResult& result) {
+void TrainingRun::save() {
+  if (!options_.out.empty()) save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
+}
+
+void TrainingRun::save_to(const std::filesystem::path& folder) {
+  settle();
+  constexpr const char* settings = "training.json";
+  AtomicFolder written(folder, {checkpoint_in({}).string(), settings, "config.json",
+                                "preprocessor_config.json", "model.safetensors"});
+  // After an epoch's last batch the next one begins.
+  const TrainingPosition here =
+      position_.batch < batches_an_epoch() ? position_ : TrainingPosition{.epoch = position_.epoch + 1};
+  save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
+  const std::string text = to_json(config_).dump(2) + "\n";
+  write_file_atomically(written.path() / settings, std::as_bytes(std::span(text)));
+  write_model(written.path(), trainer_, class_names());
+  written.commit();
+}
+
+void TrainingRun::report(const BatchResult& result) {
   position_.loss_sum += result.loss;
   position_.samples += result.samples;
   seen_samples_ += result.samples;
   ++seen_batches_;
-  if (!events.progress) return;
+  if (!events_ || !events_->progress) return;
   const uint64_t done = position_.epoch * batches_an_epoch() + position_.batch;
   const uint64_t total = config_.epochs * batches_an_epoch();
   const double each = seen_seconds_ / static_cast<double>(seen_batches_);
-  events.progress(
+  events_->progress(
       {.epoch = position_.epoch + 1,
        .epochs = config_.epochs,
        .batches = done,
        .total = total,
+       .batch_loss = result.loss,
        .loss = position_.loss_sum / static_cast<double>(position_.batch),
        .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0,
        .seconds_left = each * static_cast<double>(total - done)});
 }
 
-void TrainingRun::take(const TrainingEvents& events) {
+void TrainingRun::take() {
   trainer_.take_results(results_);
   for (const BatchResult& result : results_) {
     ++position_.batch;
-    report(events, result);
+    report(result);
   }
 }
 
+void TrainingRun::settle() {
+  trainer_.finish();
+  take();
+}
+
 bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& stop) {
-  std::filesystem::create_directories(options_.out);
+  events_ = &events;
+  const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
+      &events_, [](const TrainingEvents** told) { *told = nullptr; });
+  if (!options_.out.empty()) std::filesystem::create_directories(options_.out);
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);
@@ -143,6 +174,19 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   const double seconds_before = seen_seconds_;
   double epoch_before = position_.seconds;
   Clock::time_point epoch_start = start;
+  const auto count_seconds = [&] {
+    seen_seconds_ = seconds_before + seconds_since(start);
+    position_.seconds = epoch_before + seconds_since(epoch_start);
+  };
+  const auto between = [&] {
+    if (!events.between) return;
+    count_seconds();
+    const Clock::time_point called = Clock::now();
+    events.between();
+    const Clock::duration taken = Clock::now() - called;
+    start += taken;
+    epoch_start += taken;
+  };
   while (!finished()) {
     // Between groups of accumulated batches alone the parameters say all.
     bool group_ends = true;
@@ -156,22 +200,21 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       if (!made || made->index != batch) throw Error(ErrorCode::failed, "the batches came out of order");
       group_ends = batch + 1 == group_end;
       trainer_.submit(made->size, group_samples, group_ends);
-      seen_seconds_ = seconds_before + seconds_since(start);
-      position_.seconds = epoch_before + seconds_since(epoch_start);
-      take(events);
+      count_seconds();
+      take();
+      if (!group_ends) continue;
+      between();
       const bool stopping = stop.load();
-      if (!group_ends || (!stopping && seconds_since(saved) < options_.checkpoint_seconds)) continue;
-      trainer_.finish();
-      take(events);
-      position_.seconds = epoch_before + seconds_since(epoch_start);
+      if (!stopping && seconds_since(saved) < options_.checkpoint_seconds) continue;
+      settle();
+      count_seconds();
       if (batch + 1 == batches) break;  // saved with the epoch's end
       save();
       saved = Clock::now();
       if (stopping) return false;
     }
-    trainer_.finish();
-    take(events);
-    position_.seconds = epoch_before + seconds_since(epoch_start);
+    settle();
+    count_seconds();
     const EpochReport report{.epoch = position_.epoch + 1,
                              .loss = position_.loss_sum / static_cast<double>(batches),
                              .seconds = position_.seconds,
@@ -183,26 +226,29 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
     if (events.epoch) events.epoch(report);
     if (stop.load() && !finished()) return false;
   }
-  write_model(options_.out, trainer_,
-              config_.class_names.empty() ? data_.class_names() : config_.class_names);
+  if (!options_.out.empty()) write_model(options_.out, trainer_, class_names());
   return true;
 }
 
-TestResult TrainingRun::test(const Dataset& data) {
+TestResult TrainingRun::test(const Dataset& data, const TakeResults& take, const std::atomic<bool>* stop) {
   require_fit(config_, data);
-  return test_on(trainer_, data);
+  return test_on(trainer_, data, take, stop);
 }
 
-TestResult test_on(Trainer& trainer, const Dataset& data) {
+TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take,
+                   const std::atomic<bool>* stop) {
   LoaderOptions loading = loader_options(trainer.config());
   loading.shuffle = false;
   loading.end_epoch = 1;
   BatchLoader loader(data, loading);
-  return trainer.test([&](const Trainer::Slot& slot) -> std::optional<uint64_t> {
-    const std::optional<Batch> made = loader.next(slot.images, slot.labels);
-    if (!made) return std::nullopt;
-    return made->size;
-  });
+  return trainer.test(
+      [&](const Trainer::Slot& slot) -> std::optional<uint64_t> {
+        if (stop && stop->load()) return std::nullopt;
+        const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+        if (!made) return std::nullopt;
+        return made->size;
+      },
+      take);
 }
 
 void write_model(const std::filesystem::path& folder, Trainer& trainer,

@@ -27,6 +27,7 @@ struct EpochReport {
 struct TrainingProgress {
   uint64_t epoch = 0, epochs = 0;   // the one under way, from 1
   uint64_t batches = 0, total = 0;  // of the whole training
+  double batch_loss = 0;            // of the batch that this is about
   double loss = 0;                  // mean of the epoch's batches so far
   double images_per_second = 0;     // since this process began
   double seconds_left = 0;
@@ -35,10 +36,14 @@ struct TrainingProgress {
 struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
+  // After every update has been handed to the device, and before the next batch is: whoever trains may wait
+  // here, test, save, or set `stop`. It changes nothing of what the training comes to, and its time is not
+  // counted.
+  std::function<void()> between = {};
 };
 
 struct TrainingOptions {
-  std::filesystem::path out;  // folder: checkpoint, and the model at the end
+  std::filesystem::path out;  // folder: checkpoint, and the model at the end; empty: nothing is written
   // Goes on from out's checkpoint; where there is none, begins.
   bool resume = false;
   bool recompute = false;
@@ -47,6 +52,7 @@ struct TrainingOptions {
   // Weights to begin with; drawn from the configuration's seed when left out.
   ConstantSource* weights = nullptr;
   PlanOptions plan = {};
+  std::function<bool()> go_on = {};  // see TrainerOptions
 };
 
 class TrainingRun {
@@ -62,13 +68,21 @@ class TrainingRun {
   // Trains until the end or until `stop` is set; either way a checkpoint is saved. At the end the model is
   // written too. False when it was stopped.
   bool run(const TrainingEvents& events, const std::atomic<bool>& stop);
-  TestResult test(const Dataset& data);
+  // Waits for what the device works on and tells run()'s events of it; for those who are called by `between`.
+  void settle();
+  // `take`: see Trainer::test(). Ends early, with what was done, when `stop` is set.
+  TestResult test(const Dataset& data, const TakeResults& take = {}, const std::atomic<bool>* stop = nullptr);
+  // Checkpoint, model and settings (training.json) into a folder that appears whole or not at all, besides
+  // what run() writes. It may hold what this or run() wrote before, and nothing else. For those who are
+  // called by `between`, and when run() is over.
+  void save_to(const std::filesystem::path& folder);
 
  private:
   uint64_t batches_an_epoch() const;
   void save();
-  void take(const TrainingEvents& events);
-  void report(const TrainingEvents& events, const BatchResult& result);
+  void take();
+  void report(const BatchResult& result);
+  std::vector<std::string> class_names() const;
 
   TrainConfig config_;
   const Dataset& data_;
@@ -77,6 +91,7 @@ class TrainingRun {
   Trainer trainer_;
   TrainingPosition position_;
   std::vector<BatchResult> results_;
+  const TrainingEvents* events_ = nullptr;  // while run() runs
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;
@@ -92,7 +107,8 @@ DatasetOptions dataset_options(const TrainConfig& config);
 std::filesystem::path checkpoint_in(const std::filesystem::path& out);
 
 // Loss without label smoothing, and accuracy, of a trainer's model on all samples of a data set.
-TestResult test_on(Trainer& trainer, const Dataset& data);
+TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},
+                   const std::atomic<bool>* stop = nullptr);
 
 // Says what a data set is, to tell it from others: its shape, how many samples, and a checksum of the labels.
 std::string fingerprint_of(const Dataset& data);
