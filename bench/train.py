@@ -7,12 +7,17 @@ PyTorch trains on the CPU (peers/pytorch_train.py): a MyViT as its tutorial writ
 speed (fast), and that compiled. That the first two compute the same is checked first, in float64. Of PyTorch, --steps
 steps are timed and scaled to an epoch (--looped-steps of the slow version), of Vitrine whole epochs.
 
---seeds: after that, Vitrine and PyTorch's fastest version train to the configuration's end, once a seed.
+--seeds: after that, Vitrine and PyTorch's fastest version train to the configuration's end, once a seed. With
+--backwards PyTorch does so twice, the second time with the images of each batch the other way round: how far that parts
+from the first is what rounding alone does, and what a difference from Vitrine has to be seen against. With --distance
+PyTorch does so in float64 first, and all others say how far from its weights theirs are at the end.
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -54,14 +59,17 @@ class Vitrine:
     def __init__(self, options):
         self.options = options
 
-    def train(self, epochs, seed):
-        """The lines of the epochs and the last one."""
+    def train(self, epochs, seed, weights=None):
+        """The lines of the epochs and the last one; the weights at the end go into a file."""
         with tempfile.TemporaryDirectory(prefix="vitrine-train-") as out:
             command = [self.options.vitrine, "train", "--data", self.options.data, "--config", self.options.config,
                        "--out", f"{out}/model", "--epochs", str(epochs)]
             command += ["--seed", str(seed)] if seed is not None else []
             command += ["--device", self.options.device] if self.options.device else []
-            return lines_of(command, {}, self.options.limit)
+            lines = lines_of(command, {}, self.options.limit)
+            if weights:
+                shutil.copy(f"{out}/model/model.safetensors", weights)
+            return lines
 
     def time(self):
         lines = [line for line in self.train(1, None) if "epoch" in line]
@@ -72,9 +80,9 @@ class Vitrine:
 
 
 class PyTorch:
-    def __init__(self, options, version, threads):
-        self.options, self.version, self.threads = options, version, threads
-        self.name = f"pytorch, {version}"
+    def __init__(self, options, version, threads, backwards=False, dtype="f32"):
+        self.options, self.version, self.threads, self.backwards, self.dtype = options, version, threads, backwards, dtype
+        self.name = f"pytorch, {version}" + (", backwards" if backwards else "") + (", f64" if dtype == "f64" else "")
         self.environment = next(iter(openblas().values()))
         if options.passive:
             self.environment = {**self.environment, "OMP_WAIT_POLICY": "passive"}
@@ -84,8 +92,9 @@ class PyTorch:
                    self.options.config, "--version", self.version, "--threads", str(self.threads), *map(str, words)]
         return lines_of(command, self.environment, self.options.limit)
 
-    def train(self, epochs, seed):
-        return self.call("--epochs", epochs, "--seed", seed)
+    def train(self, epochs, seed, weights=None):
+        return self.call("--epochs", epochs, "--seed", seed, "--dtype", self.dtype,
+                         *(["--backwards"] if self.backwards else []), *(["--out", weights] if weights else []))
 
     def time(self):
         steps = self.options.looped_steps if self.version == "looped" else self.options.steps
@@ -126,22 +135,45 @@ def summarise(rows):
                 a["seconds"] / b["seconds"] for a, b in zip(row["rounds"], ours["rounds"]))
 
 
+def distance(weights, reference):
+    """How far one file's weights are from another's, relative to these. Without the biases of keys, which change no
+    result (softmax takes no notice): their gradients are rounding, which Adam makes steps of its usual length."""
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    apart = whole = 0.0
+    theirs = load_file(weights)
+    for name, values in load_file(reference).items():
+        difference = theirs[name].astype(np.float64) - values
+        if name.endswith("attn.k.bias"):
+            continue
+        if name.endswith("attn.qkv.bias"):
+            difference, values = (np.concatenate([part for i, part in enumerate(np.split(both, 3)) if i != 1])
+                                  for both in (difference, values))
+        apart, whole = apart + float((difference**2).sum()), whole + float((values.astype(np.float64)**2).sum())
+    return (apart / whole) ** 0.5
+
+
 def train_all(systems, options, epochs, results, save):
-    """Each system once a seed, in turns, into `results`."""
+    """Each system once a seed, in turns, into `results`. With --distance the first is what the others are held against."""
     for seed in options.seeds:
-        for system in systems:
-            result = {"system": system.name, "threads": system.threads, "seed": seed}
-            try:
-                lines = system.train(epochs, seed)
-                result["epochs"] = [line for line in lines if "epoch" in line]
-                result.update(need(lines[-1], ("test_loss", "test_accuracy")))
-                result["loss"] = need(result["epochs"][-1], ("loss",))["loss"]
-                say(f"seed {seed}: {title(result)}: accuracy {result['test_accuracy']:.4f}")
-            except (RuntimeError, IndexError) as error:
-                result["refused"] = str(error)
-                say(f"seed {seed}: {title(result)}: {error}")
-            results.append(result)
-            save()
+        with tempfile.TemporaryDirectory(prefix="vitrine-weights-") as folder:
+            for system in systems:
+                result = {"system": system.name, "threads": system.threads, "seed": seed}
+                weights = f"{folder}/{systems.index(system)}.safetensors" if options.distance else None
+                try:
+                    lines = system.train(epochs, seed, weights)
+                    result["epochs"] = [line for line in lines if "epoch" in line]
+                    result.update(need(lines[-1], ("test_loss", "test_accuracy")))
+                    result["loss"] = need(result["epochs"][-1], ("loss",))["loss"]
+                    if options.distance and system is not systems[0]:
+                        result["distance"] = distance(weights, f"{folder}/0.safetensors")
+                    say(f"seed {seed}: {title(result)}: accuracy {result['test_accuracy']:.4f}")
+                except (RuntimeError, IndexError, OSError) as error:
+                    result["refused"] = str(error)
+                    say(f"seed {seed}: {title(result)}: {error}")
+                results.append(result)
+                save()
 
 
 def title(row):
@@ -162,20 +194,40 @@ def times_table(rows):
 
 
 def results_table(results):
-    lines = ["| system | seed | last epoch's loss | test loss | test accuracy | seconds |", "|---|---|---|---|---|---|"]
+    lines = ["| system | seed | last epoch's loss | test loss | test accuracy | from f64's weights | seconds |",
+             "|---|---|---|---|---|---|---|"]
     for result in results:
         start = f"| {title(result)} | {result['seed']} |"
         if "refused" in result:
-            lines.append(f"{start} – | – | {result['refused'].splitlines()[-1]} | – |")
+            lines.append(f"{start} – | – | {result['refused'].splitlines()[-1]} | – | – |")
             continue
+        apart = f"{result['distance']:.0e}" if "distance" in result else "–"
         seconds = sum(line.get("seconds", 0) for line in result["epochs"])
         lines.append(f"{start} {result['loss']:.4f} | {result['test_loss']:.4f} | {100 * result['test_accuracy']:.2f} % | "
-                     f"{seconds:.0f} |")
-    for name in dict.fromkeys(title(result) for result in results):
-        found = [100 * r["test_accuracy"] for r in results if title(r) == name and "test_accuracy" in r]
-        if len(found) > 1:
-            lines.append(f"| {name} | mean of {len(found)} | | | {statistics.mean(found):.2f} % "
-                         f"({min(found):.2f} to {max(found):.2f}) | |")
+                     f"{apart} | {seconds:.0f} |")
+    seeds = {result["seed"] for result in results if "test_accuracy" in result}
+    return "\n".join(lines) + ("\n\n" + accuracies_table(results) if len(seeds) > 1 else "")
+
+
+def spread(values):
+    """Mean, standard error of the mean, least and most."""
+    error = f" ± {statistics.stdev(values) / len(values) ** 0.5:.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.2f}{error} | {min(values):.2f} to {max(values):.2f}"
+
+
+def accuracies_table(results):
+    """The means over all seeds, and of the differences of each two systems from the same seed."""
+    found = {}
+    for result in results:
+        if "test_accuracy" in result:
+            found.setdefault(title(result), {})[result["seed"]] = 100 * result["test_accuracy"]
+    lines = ["| test accuracy, % | seeds | mean ± its standard error | least to most |", "|---|---|---|---|"]
+    for name, accuracies in found.items():
+        lines.append(f"| {name} | {len(accuracies)} | {spread(list(accuracies.values()))} |")
+    for (name, ours), (other, theirs) in itertools.combinations(found.items(), 2):
+        differences = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
+        if differences:
+            lines.append(f"| {name} less {other} | {len(differences)} | {spread(differences)} |")
     return "\n".join(lines)
 
 
@@ -192,8 +244,9 @@ def text_of(made):
                  f"{made['agreement']['gradients']:.0e} in the gradients (float64).")
     if any("step_ms" in one for row in made["times"] for one in row["rounds"]):
         text += f" PyTorch's epochs are scaled from {made['steps']} steps ({made['looped_steps']} of the looped version)."
-    text += "\n\n" + times_table(made["times"])
-    return text + ("\n\n" + results_table(made["results"]) if made["results"] else "")
+    tables = ([times_table(made["times"])] if made["times"] else []) + (
+        [results_table(made["results"])] if made["results"] else [])
+    return "\n\n".join([text, *tables])
 
 
 def options_of():
@@ -209,6 +262,8 @@ def options_of():
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--looped-steps", type=int, default=10)
     parser.add_argument("--seeds", default="", help="comma-separated: trains to the end with each")
+    parser.add_argument("--backwards", action="store_true", help="PyTorch a second time with each seed, backwards")
+    parser.add_argument("--distance", action="store_true", help="of the weights from those of a float64 training")
     parser.add_argument("--epochs", type=int, help="of that, instead of the configuration's")
     parser.add_argument("--limit", type=float, default=7200, help="seconds that one call may take")
     parser.add_argument("--json", type=pathlib.Path, help="file for all that was measured")
@@ -252,6 +307,10 @@ def main():
         seconds = [row.get("seconds", float("inf")) for row in made["times"]] or [0] * len(systems)
         rivals = [i for i, system in enumerate(systems) if i and system.version != "looped"]
         chosen = [systems[0], *(systems[i] for i in sorted(rivals, key=seconds.__getitem__)[:1])]
+        if options.distance and len(chosen) > 1:
+            chosen.insert(0, PyTorch(options, chosen[1].version, chosen[1].threads, dtype="f64"))
+        if options.backwards:
+            chosen += [PyTorch(options, rival.version, rival.threads, True) for rival in chosen[-1:] if rival in peers]
         train_all(chosen, options, options.epochs or config.get("epochs", 1), made["results"], save)
     save()
     print(text_of(made))

@@ -15,6 +15,11 @@ order of the images is that of `vitrine train` for the same seed; of `looped` it
 --steps N trains for N steps of an epoch only, after --warmup ones that don't count, and prints one line instead:
 {"step_ms": median, "least_ms", "epoch_seconds": the median times the steps of an epoch, "steps", "images"}.
 
+--backwards: the images of each batch go in the other way round. That is the same training but for the order of sums,
+so what its end differs by is what rounding alone does to this model. --dtype f64 is the same in float64.
+
+--out FILE: the weights at the end, under Vitrine's names, as safetensors (python3-safetensors).
+
 --check instead compares loss and gradients of `looped` and `fast` on one batch in float64.
 """
 
@@ -93,8 +98,8 @@ def epoch_order(count, seed, epoch):
 class Batches:
     """All pictures in one tensor; a batch is an index operation."""
 
-    def __init__(self, images, labels, config, random=None):
-        self.images, self.labels, self.random = images, labels, random
+    def __init__(self, images, labels, config, random=None, backwards=False):
+        self.images, self.labels, self.random, self.backwards = images, labels, random, backwards
         self.seed, self.epoch = config["seed"], 0
         self.size, self.data = config["batch_size"], config["data"]
         self.mean, self.std = (torch.tensor(self.data[key]).view(-1, 1, 1) for key in ("mean", "std"))
@@ -120,8 +125,10 @@ class Batches:
         self.epoch += 1
         for places in order.split(self.size):
             images = self.images[places]
-            images = self.moved(images) if self.random else images
-            yield (images.float().div_(255) - self.mean) / self.std, self.labels[places]
+            images, labels = self.moved(images) if self.random else images, self.labels[places]
+            if self.backwards:
+                images, labels = images.flip(0), labels.flip(0)
+            yield (images.float().div_(255) - self.mean) / self.std, labels
 
 
 class Training:
@@ -137,8 +144,9 @@ class Training:
             self.batches = DataLoader(Pictures(images, labels, config["data"]), config["batch_size"], shuffle=True,
                                       generator=random)
         else:
-            self.batches = Batches(images, labels, config, random)
-        self.model = train_models.make(config, options.version == "looped")
+            self.batches = Batches(images, labels, config, random, options.backwards)
+        self.dtype = {"f32": torch.float32, "f64": torch.float64}[options.dtype]
+        self.model = train_models.make(config, options.version == "looped").to(self.dtype)
         fast = {} if options.version == "looped" else {"fused": True}
         self.optimizer = train_models.make_optimizer(self.model, config, **fast)
         self.run = torch.compile(self.model) if options.version == "compiled" else self.model
@@ -146,15 +154,15 @@ class Training:
         self.at = 0
 
     def step(self, batches):
-        """One step of the optimiser; the sum of its images' losses."""
+        """One step of the optimiser; the sum of its batches' losses."""
         for group in self.optimizer.param_groups:
             group["lr"] = training.learning_rate(self.config, self.at, self.total)
         self.optimizer.zero_grad()
         images, loss_sum = sum(len(labels) for _, labels in batches), 0.0
         for x, y in batches:
-            loss = self.criterion(self.run(x), y)
+            loss = self.criterion(self.run(x.to(self.dtype)), y)
             (loss if len(batches) == 1 else loss * (len(y) / images)).backward()
-            loss_sum += loss.item() * len(y)
+            loss_sum += loss.item()
         if self.config["clip_norm"] > 0:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config["clip_norm"])
         self.optimizer.step()
@@ -178,7 +186,7 @@ class Training:
         loss, correct = 0.0, 0
         with torch.no_grad():
             for x, y in Batches(images, labels, self.config):
-                result = self.model(x)
+                result = self.model(x.to(self.dtype))
                 loss += nn.functional.cross_entropy(result, y, reduction="sum").item()
                 correct += int((result.argmax(dim=1) == y).sum())
         return {"test_loss": loss / len(labels), "test_accuracy": correct / len(labels)}
@@ -201,11 +209,17 @@ def time_steps(made, options):
 def train(made, options):
     for epoch in range(made.config["epochs"]):
         started = time.perf_counter()
-        loss = sum(made.steps()) / made.count
+        loss = sum(made.steps()) / math.ceil(made.count / made.config["batch_size"])
         seconds = time.perf_counter() - started
         print(json.dumps({"epoch": epoch + 1, "loss": loss, "seconds": seconds,
                           "images_per_second": made.count / seconds}), flush=True)
     print(json.dumps(made.evaluate(options.data)), flush=True)
+    if options.out:
+        from safetensors.numpy import save_file
+
+        weights = {name: value.detach() for name, value in made.model.named_parameters()}
+        save_file({name: np.ascontiguousarray(value) for name, value in
+                   train_models.canonical(made.model, weights).items()}, options.out)
 
 
 def check(options, config):
@@ -227,6 +241,9 @@ def main():
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--dtype", choices=("f32", "f64"), default="f32")
+    parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -236,6 +253,8 @@ def main():
             config[name] = getattr(options, name)
     if options.version == "looped" and (config["data"]["crop_padding"] or config["data"]["flip"]):
         fail("--version looped moves no pictures, expected crop_padding 0 and flip false")
+    if options.version == "looped" and options.backwards:
+        fail("--backwards is not for --version looped, whose batches are PyTorch's own")
     if options.check:
         check(options, config)
         return
