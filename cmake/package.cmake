@@ -1,6 +1,6 @@
 # `cmake --install` and what find_package(vitrine) finds afterwards: the targets vitrine::runtime,
-# vitrine::model, vitrine::images and vitrine::train, their headers under include/vitrine, and the executable.
-# tests/package proves it.
+# vitrine::model, vitrine::images and vitrine::train, their headers under include/vitrine, the
+# programs, and what the desktop app shows without being given anything. tests/package proves it.
 include(CMakePackageConfigHelpers)
 
 set(VITRINE_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vitrine)
@@ -21,3 +21,12 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/vitrineConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/vitrineConfig.cmake ${PROJECT_BINARY_DIR}/vitrineConfigVersion.cmake
               cmake/FindVitrineWebP.cmake
         DESTINATION ${VITRINE_CONFIG_DIR})
+
+install(FILES assets/digits/config.json assets/digits/model.safetensors assets/digits/preprocessor_config.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine/digits)
+install(DIRECTORY assets/samples configs DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine)
+if(TARGET vitrine-desktop)
+  install(TARGETS vitrine-desktop RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES assets/desktop/vitrine-desktop.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES assets/desktop/vitrine-desktop.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
+endif()

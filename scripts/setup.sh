@@ -8,10 +8,12 @@
 # Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
   libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libfreetype-dev catch2)
-# Tests do without these, and then say which of them were skipped.
-# The fonts are what digits are drawn with: five families, so that a quarter can be held back.
-optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools
-  fonts-dejavu-core fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans)
+# The desktop app: its interface, its window, and what it writes with. Where they don't exist it is left out.
+desktop_packages=(libimgui-dev libglfw3-dev fonts-dejavu-core)
+# Tests do without these, and then say which of them were skipped: xvfb is a display for the desktop app, the
+# fonts are what digits are drawn with (with DejaVu five families, so that a quarter can be held back).
+optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools xvfb xauth desktop-file-utils
+  fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
 driver_package=mesa-vulkan-drivers
 
@@ -37,6 +39,8 @@ has_vulkan_driver() {
   return 1
 }
 
+can_become_root() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
+
 run_apt() {
   local become=()
   if [ "$(id -u)" != 0 ]; then
@@ -54,14 +58,18 @@ setup_with_apt() {
   for package in "${wanted[@]}"; do
     is_installed "$package" || required+=("$package")
   done
-  if $1; then
-    for package in "${optional_test_packages[@]}"; do
-      is_installed "$package" || optional+=("$package")
-    done
-  fi
+  local extra=("${desktop_packages[@]}")
+  if $1; then extra+=("${optional_test_packages[@]}"); fi
+  for package in "${extra[@]}"; do
+    is_installed "$package" || optional+=("$package")
+  done
   packages_for_error="${required[*]} ${optional[*]}"
   if [ ${#required[@]} -gt 0 ]; then run_apt update; fi
   if [ ${#required[@]} = 0 ] && [ ${#optional[@]} = 0 ]; then return; fi
+  if [ ${#required[@]} = 0 ] && ! can_become_root; then
+    say "going on without ${optional[*]}; as root, run: apt-get install ${optional[*]}"
+    return
+  fi
   local known; known=$(available "${required[@]}" "${optional[@]}")
   for package in "${required[@]}"; do
     grep -qxF "$package" <<<"$known" \
@@ -97,7 +105,11 @@ check_by_hand() {
     printf '#include <cstdio>\n#include <%s>\n' "$header" | "$compiler" -std=c++20 $flags -fsyntax-only -x c++ - 2>/dev/null \
       || missing+=("<$header>")
   done
-  if [ ${#missing[@]} = 0 ]; then return; fi
+  if [ ${#missing[@]} = 0 ]; then
+    pkg-config --atleast-version=3.3 glfw3 2>/dev/null && pkg-config --exists imgui 2>/dev/null \
+      || say "the desktop app may be left out: it needs Dear ImGui (with its GLFW backend) and GLFW 3.3, and pkg-config doesn't find both"
+    return
+  fi
   local list; list=$(printf '%s, ' "${missing[@]}")
   fail "packages are installed on Debian and Ubuntu only; please install what is missing here: ${list%, }" \
     "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp, FreeType and Catch2 3 are what the headers belong to)"

@@ -1,0 +1,36 @@
+// The numbers on the screen as CSV (RFC 4180: commas, lines that end in CR and LF, quotes where they are
+// needed).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/desktop/engine/profile_bars.h"
+#include "model/top_answers.h"
+
+namespace vitrine::desktop {
+
+// One line of fields, the first one of a table with the columns' names.
+using CsvRow = std::vector<std::string>;
+
+// A number that reads back as the same one; NaN and infinities as "nan", "inf" and "-inf".
+std::string csv_number(double value);
+std::string csv_number(float value);
+
+std::string csv_text(std::span<const CsvRow> rows);
+// The file appears whole or not at all. Error(failed) where it can't be written.
+void write_csv(const std::filesystem::path& path, std::span<const CsvRow> rows);
+
+// rank, index, label, probability
+std::vector<CsvRow> answer_rows(std::span<const TopAnswer> answers);
+// map, row, column, weight: `weights` are maps one after the other, of `height` rows of `width` numbers. Of
+// several maps the last one is the mean of the others, which are heads.
+std::vector<CsvRow> map_rows(std::span<const float> weights, uint64_t height, uint64_t width);
+// step, node, operator, kernel, seconds, share
+std::vector<CsvRow> profile_rows(const ProfileResult& profile);
+
+}  // namespace vitrine::desktop

@@ -1,0 +1,316 @@
+#include "apps/desktop/looking.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "images/image.h"
+#include "images/shrink.h"
+
+namespace vitrine::desktop {
+namespace {
+
+// Nobody sees more pixels than a screen has, and devices limit the sides of images.
+constexpr uint32_t longest_side = 2048;
+
+void add_rows(std::vector<CsvRow>& rows, const std::vector<StructureNode>& nodes) {
+  for (const StructureNode& node : nodes) {
+    std::string shape;
+    for (const uint64_t size : node.shape) shape += (shape.empty() ? "" : "x") + std::to_string(size);
+    rows.push_back({node.path, node.name, node.operator_name, shape,
+                    std::string(vitrine::name_of(node.dtype)), std::to_string(node.parameters),
+                    csv_number(node.flops), node.what});
+    add_rows(rows, node.children);
+  }
+}
+
+std::vector<CsvRow> structure_rows(const std::vector<StructureNode>& nodes) {
+  std::vector<CsvRow> rows{{"path", "part", "operator", "shape", "dtype", "parameters", "flops", "what"}};
+  add_rows(rows, nodes);
+  return rows;
+}
+
+std::string patch_name(const ViTConfig& c, uint64_t patch) {
+  return "patch in row " + std::to_string(patch / c.grid_width()) + ", col " +
+         std::to_string(patch % c.grid_width());
+}
+
+}  // namespace
+
+Looking::Looking(PipelineStore& pipelines, TextureStore& textures, Worker& worker, std::string dtype)
+    : pipelines_(pipelines),
+      textures_(textures),
+      worker_(worker),
+      dtype_(std::move(dtype)),
+      self_(std::make_shared<Looking*>(this)) {}
+
+Looking::~Looking() { *self_ = nullptr; }
+
+void Looking::post(uint64_t generation, std::function<void(Looking&)> task) const {
+  worker_.post_to_ui([self = self_, generation, task = std::move(task)] {
+    if (*self && (*self)->generation_ == generation) task(**self);
+  });
+}
+
+// ---- actions ----
+
+void Looking::cancel() {
+  // A look that ends halfway has overwritten what was seen before.
+  if (looking_) forget_picture();
+  drop_jobs();
+}
+
+void Looking::drop_jobs() {
+  worker_.cancel();
+  // What such a job posts or throws is for nobody any more; those that were queued will never begin.
+  ++generation_;
+  loading_ = looking_ = mapping_ = profiling_ = false;
+  asked_ = {};
+}
+
+void Looking::start(std::string what, Worker::Job job) {
+  worker_.start(std::move(what), [this, job = std::move(job), generation = generation_](Progress& progress) {
+    try {
+      job(progress);
+    } catch (...) {
+      post(generation,
+           [](Looking& self) { self.loading_ = self.looking_ = self.mapping_ = self.profiling_ = false; });
+      throw;
+    }
+  });
+}
+
+void Looking::choose_model(const ModelChoice& choice) {
+  drop_jobs();
+  choice_ = choice;
+  session_.reset();
+  structure_.clear();
+  profile_.reset();
+  forget_picture();
+  loading_ = true;
+  start("Opening " + choice.title, [this, choice, generation = generation_](Progress& progress) {
+    std::shared_ptr<ModelSession> session = ModelSession::open(pipelines_, choice, dtype_, progress);
+    std::vector<StructureNode> structure = session->structure();
+    std::vector<std::string> warnings = session->take_warnings();
+    post(generation, [session = std::move(session), structure = std::move(structure),
+                      warnings = std::move(warnings)](Looking& self) mutable {
+      self.loading_ = false;
+      self.session_ = std::move(session);
+      self.structure_ = std::move(structure);
+      std::ranges::move(warnings, std::back_inserter(self.warnings_));
+      // Attention pooling says most of what such a model looks at; else the last block does.
+      self.selection_.layer = self.layers() - 1;
+      self.selection_.token.reset();
+      self.select(self.selection_);
+      if (self.wanted_path_) self.look_at(*self.wanted_path_);
+    });
+  });
+}
+
+void Looking::forget_picture() {
+  seen_.reset();
+  attention_.reset();
+  rollout_.reset();
+  features_.reset();
+}
+
+void Looking::look_at(const std::filesystem::path& path) {
+  wanted_path_ = path;
+  if (!session_) return;
+  // Only the newest picture is waited for. What was seen of the one before is gone on the device.
+  drop_jobs();
+  profile_.reset();
+  looking_ = true;
+  start("Looking at " + path.filename().string(),
+        [this, path, session = session_, generation = generation_](Progress& progress) {
+          const auto found = std::make_shared<LookResult>();
+          try {
+            *found = session->look(path, progress);
+          } catch (...) {
+            post(generation, [](Looking& self) { self.forget_picture(); });
+            throw;
+          }
+          const auto small = std::make_shared<const Image>(shrunk(found->picture, longest_side));
+          std::vector<std::string> warnings = session->take_warnings();
+          post(generation, [path, found, small, warnings = std::move(warnings)](Looking& self) mutable {
+            self.looking_ = false;
+            std::ranges::move(warnings, std::back_inserter(self.warnings_));
+            self.show(path, *found, *small);
+          });
+        });
+}
+
+void Looking::show(const std::filesystem::path& path, LookResult& found, const Image& picture) {
+  forget_picture();
+  Seen seen;
+  seen.path = path;
+  seen.width = found.picture.width;
+  seen.height = found.picture.height;
+  seen.texture = textures_.make(picture.width, picture.height);
+  textures_.write(seen.texture, picture.pixels);
+  found.picture = {};  // the texture is enough
+  seen.region = found.region;
+  seen.result = std::move(found);
+  seen_ = std::move(seen);
+  ++looks_;
+}
+
+void Looking::select(MapSelection selection) {
+  selection.opacity = std::clamp(selection.opacity, 0.0f, 1.0f);
+  if (const ViTConfig* c = config()) {
+    selection.layer = std::min(selection.layer, layers() - 1);
+    if (selection.head) selection.head = std::min(*selection.head, heads() - 1);
+    if (selection.token) selection.token = std::min(*selection.token, c->tokens() - 1);
+  }
+  selection_ = selection;
+}
+
+void Looking::profile() {
+  if (!session_ || !seen_ || profiling_ || looking_) return;
+  profiling_ = asked_.profile = true;
+  start("Measuring every operator", [this, session = session_, generation = generation_](Progress& progress) {
+    post(generation, [result = session->profile(progress)](Looking& self) mutable {
+      self.profiling_ = false;
+      self.profile_ = std::move(result);
+    });
+  });
+}
+
+// ---- maps ----
+
+PictureView::HeatChoice Looking::wanted(View view) const {
+  PictureView::HeatChoice choice{
+      .layer = selection_.layer, .token = selection_.token, .colors = color_table(selection_.map)};
+  if (view == View::rollout) choice.layer.reset();
+  // The pooling's learned query looks at the patches; no token of the picture looks there.
+  if (choice.layer == config()->depth) choice.token.reset();
+  return choice;
+}
+
+const Looking::Maps* Looking::maps(View view) const {
+  if (view == View::rollout) return rollout_ ? &*rollout_ : nullptr;
+  if (view == View::attention || view == View::grid) return attention_ ? &*attention_ : nullptr;
+  return nullptr;
+}
+
+void Looking::update(View view) {
+  if (!seen_ || !session_ || looking_ || mapping_) return;
+  // The buffer that a shader writes is copied by the frame after: it must not change before.
+  if (frames_drawn_ < copy_frame_) return;
+  if (view == View::features) {
+    if (!features_ && !asked_.features) ask_for_features();
+    return;
+  }
+  if (view != View::attention && view != View::grid && view != View::rollout) return;
+  const PictureView::HeatChoice choice = wanted(view);
+  const Maps* shown = maps(view);
+  if ((!shown || !(shown->choice == choice)) && asked_.map != choice) ask_for_maps(choice);
+}
+
+void Looking::ask_for_maps(const PictureView::HeatChoice& choice) {
+  mapping_ = true;
+  asked_.map = choice;
+  start(choice.layer ? "Attention" : "Rollout",
+        [this, choice, session = session_, generation = generation_](Progress& progress) {
+          if (!choice.layer) session->view().roll_out(go_on(progress));
+          progress.check();
+          const auto begin = std::chrono::steady_clock::now();
+          const PictureView::Pixels pixels = session->view().heat(choice);
+          Maps maps;
+          maps.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+          maps.dispatches = session->view().last_dispatches();
+          maps.choice = choice;
+          post(generation, [session, maps, pixels](Looking& self) {
+            self.mapping_ = false;
+            self.asked_.map.reset();
+            self.show_maps(session, maps, pixels);
+          });
+        });
+}
+
+void Looking::show_maps(const std::shared_ptr<ModelSession>& session, Maps maps,
+                        const PictureView::Pixels& pixels) {
+  std::optional<Maps>& place = maps.choice.layer ? attention_ : rollout_;
+  maps.count = pixels.maps;
+  maps.height = pixels.height;
+  const uint32_t height = pixels.height * pixels.maps;
+  const bool fits = place && place->texture->width() == pixels.width && place->texture->height() == height;
+  maps.texture = fits ? place->texture : textures_.make(pixels.width, height);
+  textures_.copy(maps.texture, *pixels.buffer, pixels.offset, session);
+  copy_frame_ = frames_drawn_ + 1;
+  place = std::move(maps);
+}
+
+void Looking::ask_for_features() {
+  mapping_ = asked_.features = true;
+  start("Features", [this, session = session_, generation = generation_](Progress&) {
+    const PictureView::Pixels pixels = session->view().principal_colors();
+    post(generation, [session, pixels](Looking& self) {
+      self.mapping_ = false;
+      self.features_ = self.textures_.make(pixels.width, pixels.height);
+      self.textures_.copy(self.features_, *pixels.buffer, pixels.offset, session);
+      self.copy_frame_ = self.frames_drawn_ + 1;
+    });
+  });
+}
+
+void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> take) {
+  if (view == View::attention || view == View::grid || view == View::rollout) {
+    if (!seen_ || looking_) return take({});
+    start("Reading the map's numbers", [this, choice = wanted(view), session = session_,
+                                        generation = generation_, take = std::move(take)](Progress&) {
+      const std::vector<float> weights = session->view().weights(choice);
+      const ViTConfig& c = session->model().config;
+      post(generation,
+           [rows = map_rows(weights, c.grid_height(), c.grid_width()), take](Looking&) { take(rows); });
+    });
+    return;
+  }
+  if (view == View::structure) return take(structure_rows(structure_));
+  if (view == View::profile) return take(profile_ ? profile_rows(*profile_) : std::vector<CsvRow>{});
+  take(seen_ ? answer_rows(seen_->result.top) : std::vector<CsvRow>{});
+}
+
+bool Looking::busy() const {
+  // While a map is still to be copied, update() asks for no other, whatever was chosen meanwhile.
+  return loading_ || looking_ || mapping_ || profiling_ || (seen_ && frames_drawn_ < copy_frame_);
+}
+
+// ---- what there is ----
+
+const ViTConfig* Looking::config() const { return session_ ? &session_->model().config : nullptr; }
+uint64_t Looking::layers() const {
+  const ViTConfig* c = config();
+  return c ? c->depth + has_attention_pool(*c) : 1;
+}
+uint64_t Looking::heads() const { return config() ? config()->heads : 1; }
+
+std::string Looking::layer_name(uint64_t layer) const {
+  const ViTConfig* c = config();
+  if (c && layer == c->depth) return "attention pooling";
+  return "layer " + std::to_string(layer) + (c ? " of 0 to " + std::to_string(c->depth - 1) : "");
+}
+
+std::string Looking::token_name() const {
+  const ViTConfig* c = config();
+  if (!c) return "";
+  if (selection_.token) {
+    const uint64_t token = *selection_.token;
+    if (token >= c->prefix_tokens()) return patch_name(*c, token - c->prefix_tokens());
+    return "token " + std::to_string(token);
+  }
+  if (selection_.layer == c->depth) return "pooling's query";
+  return pooled_rows(*c).mean ? "mean of the patches" : "class token";
+}
+
+std::string Looking::summary() const {
+  if (!session_) return "No model is open";
+  const ViTConfig& c = *config();
+  return std::to_string(c.depth) + " layers, " + std::to_string(c.heads) + " heads, width " +
+         std::to_string(c.dim) + ", " + std::to_string(c.image_width) + " x " +
+         std::to_string(c.image_height) + " pixels in patches of " + std::to_string(c.patch_width) + " x " +
+         std::to_string(c.patch_height);
+}
+
+}  // namespace vitrine::desktop

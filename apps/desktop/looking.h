@@ -1,0 +1,136 @@
+// A model looking at the selected picture: what was found, what is shown of it, and the jobs that make it.
+// State of the UI thread; the model itself is used by the worker alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/desktop/engine/export.h"
+#include "apps/desktop/engine/model_session.h"
+#include "apps/desktop/engine/worker.h"
+#include "apps/desktop/gpu/texture.h"
+#include "apps/desktop/view.h"
+#include "images/color_map.h"
+#include "model/picture_view.h"
+
+namespace vitrine::desktop {
+
+// What is shown of a picture's maps.
+struct MapSelection {
+  uint64_t layer = 0;             // one behind the last block: attention pooling, where a model has it
+  std::optional<uint64_t> head;   // none: the mean of all
+  std::optional<uint64_t> token;  // none: what the result is made of
+  float opacity = 0.85f;
+  ColorMap map = ColorMap::inferno;
+  bool patch_grid = false;
+};
+
+class Looking {
+ public:
+  Looking(PipelineStore& pipelines, TextureStore& textures, Worker& worker, std::string dtype);
+  ~Looking();
+
+  // ---- actions ----
+  void choose_model(const ModelChoice& choice);
+  void look_at(const std::filesystem::path& path);
+  void cancel();
+  // Layer, head and token are brought into what the model has.
+  void select(MapSelection selection);
+  void profile();
+  bool asked_for_profile() const { return asked_.profile; }
+
+  // Before the worker's tasks are run: maps that come with them are copied by the frame after these.
+  void set_frames_drawn(uint64_t frames) { frames_drawn_ = frames; }
+
+  // ---- once a frame: asks for what the view shows and isn't there ----
+  void update(View view);
+  bool busy() const;  // something that was asked for isn't there yet
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+  // ---- the model ----
+  bool has_model() const { return session_ != nullptr; }
+  const ModelChoice& model_choice() const { return choice_; }
+  const std::string& model_name() const { return choice_.name; }
+  const std::string& model_title() const { return choice_.title; }
+  const ViTConfig* config() const;
+  uint64_t layers() const;  // that have a map, attention pooling included
+  uint64_t heads() const;
+  std::string layer_name(uint64_t layer) const;
+  std::string token_name() const;
+  std::string summary() const;  // one line for the status bar
+  const std::vector<StructureNode>& structure() const { return structure_; }
+
+  // ---- the picture ----
+  struct Seen {
+    std::filesystem::path path;
+    uint32_t width = 0, height = 0;
+    TexturePointer texture;
+    MapRegion region;  // of the patches, in the picture's pixels
+    LookResult result;
+  };
+  const Seen* seen() const { return seen_ ? &*seen_ : nullptr; }
+  const MapSelection& selection() const { return selection_; }
+  uint64_t looks() const { return looks_; }  // how often a model has run over a picture
+
+  // ---- maps of it, as textures ----
+  struct Maps {
+    TexturePointer texture;  // `count` maps below each other
+    uint32_t count = 0, height = 0;
+    uint32_t dispatches = 0;  // that making them took
+    double seconds = 0;
+    PictureView::HeatChoice choice;
+  };
+  // What the view shows, possibly of the selection before, until the new one is there.
+  const Maps* maps(View view) const;
+  const Texture* features() const { return features_.get(); }
+  const std::optional<ProfileResult>& profile_result() const { return profile_; }
+
+  // What the view's numbers are, for export: calls `take` in a later frame.
+  void read_numbers(View view, std::function<void(std::vector<CsvRow>)> take);
+
+ private:
+  void drop_jobs();
+  // A job of this one; what it posts counts only until the next cancel().
+  void start(std::string what, Worker::Job job);
+  void post(uint64_t generation, std::function<void(Looking&)> task) const;
+  void show(const std::filesystem::path& path, LookResult& found, const Image& picture);
+  void forget_picture();
+  void ask_for_maps(const PictureView::HeatChoice& choice);
+  void show_maps(const std::shared_ptr<ModelSession>& session, Maps maps, const PictureView::Pixels& pixels);
+  void ask_for_features();
+  PictureView::HeatChoice wanted(View view) const;
+
+  PipelineStore& pipelines_;
+  TextureStore& textures_;
+  Worker& worker_;
+  std::string dtype_;
+  ModelChoice choice_;
+  std::shared_ptr<ModelSession> session_;
+  std::vector<StructureNode> structure_;
+  std::optional<std::filesystem::path> wanted_path_;
+  std::optional<Seen> seen_;
+  MapSelection selection_;
+  std::optional<Maps> attention_, rollout_;
+  TexturePointer features_;
+  std::optional<ProfileResult> profile_;
+  uint64_t looks_ = 0;
+  bool loading_ = false, looking_ = false, mapping_ = false, profiling_ = false;
+  // What was asked for and did not come, and would be asked for again in every frame otherwise.
+  struct Asked {
+    std::optional<PictureView::HeatChoice> map;
+    bool features = false, profile = false;
+  } asked_;
+  uint64_t generation_ = 0;  // counts cancel(): older answers are dropped
+  std::vector<std::string> warnings_;
+  // The buffer of maps is read by frames up to the first one; so many were drawn.
+  uint64_t copy_frame_ = 0, frames_drawn_ = 0;
+  std::shared_ptr<Looking*> self_;  // null inside once this is gone: tasks that come late do nothing
+};
+
+}  // namespace vitrine::desktop

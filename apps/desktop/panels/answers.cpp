@@ -1,0 +1,159 @@
+// On the right: what the model says of the picture, and how to look at its maps.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "apps/desktop/app.h"
+#include "apps/desktop/panels/panels.h"
+#include "apps/desktop/panels/widgets.h"
+#include "apps/desktop/theme.h"
+
+namespace vitrine::desktop {
+namespace {
+
+void draw_top(const Looking::Seen& seen) {
+  heading("WHAT IT SAYS");
+  if (seen.result.top.empty()) {
+    faint_wrapped(seen.result.no_answer);
+    return;
+  }
+  // In a low window the controls below matter more than the unlikely classes.
+  const size_t shown = ImGui::GetContentRegionAvail().y < 34 * ImGui::GetFontSize() ? 3 : 5;
+  bool first = true;
+  for (const TopAnswer& answer : std::span(seen.result.top).first(std::min(shown, seen.result.top.size()))) {
+    char number[24];
+    const double share = static_cast<double>(answer.probability);
+    std::snprintf(number, sizeof number, "%.1f %%", share * 100);
+    share_bar(answer.label, share, number, first);
+    first = false;
+  }
+}
+
+void draw_times(const Looking::Seen& seen) {
+  char rate[48];
+  std::snprintf(rate, sizeof rate, "%.3g images/s", seen.result.seconds > 0 ? 1 / seen.result.seconds : 0.0);
+  faint(seconds_text(seen.result.seconds) + "  \xc2\xb7  " + rate);
+}
+
+// A slider with the position's name above it.
+void slider(const char* label, uint64_t& value, uint64_t count, const std::string& shown) {
+  int64_t at = static_cast<int64_t>(value);
+  const int64_t least = 0, most = static_cast<int64_t>(count) - 1;
+  ImGui::TextUnformatted(shown.c_str());
+  ImGui::SetNextItemWidth(-1);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, 1});
+  ImGui::SliderScalar(label, ImGuiDataType_S64, &at, &least, &most, "");
+  ImGui::PopStyleVar();
+  value = static_cast<uint64_t>(std::clamp(at, least, most));
+}
+
+void mark_item(App& app, const char* name) {
+  const ImVec2 from = ImGui::GetItemRectMin(), size = ImGui::GetItemRectSize();
+  app.mark(name, {from.x, from.y, size.x, size.y});
+}
+
+void draw_color_maps(MapSelection& selection) {
+  const float width = (ImGui::GetContentRegionAvail().x - 2 * ImGui::GetStyle().ItemSpacing.x) / 3;
+  bool first = true;
+  for (const ColorMap map : {ColorMap::inferno, ColorMap::viridis, ColorMap::grey}) {
+    if (!first) ImGui::SameLine();
+    first = false;
+    const std::string name(name_of(map));
+    if (toggle_button(name.c_str(), selection.map == map, width)) selection.map = map;
+    // A strip of its colors below the name.
+    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+    constexpr int steps = 24;
+    for (int i = 0; i < steps; ++i) {
+      const Rgb color = color_of(map, i / (steps - 1.0));
+      const float step = (to.x - from.x) / steps;
+      ImGui::GetWindowDrawList()->AddRectFilled({from.x + step * static_cast<float>(i), to.y - 3},
+                                                {from.x + step * static_cast<float>(i + 1), to.y},
+                                                IM_COL32(color[0], color[1], color[2], 255));
+    }
+  }
+}
+
+void draw_controls(App& app) {
+  Looking& looking = app.looking();
+  const ViTConfig* c = looking.config();
+  if (!c) return;
+  const View view = app.view();
+  MapSelection selection = looking.selection();
+  heading("WHERE IT LOOKS");
+  if (view == View::attention || view == View::grid || view == View::answers) {
+    slider("##layer", selection.layer, looking.layers(), looking.layer_name(selection.layer));
+    mark_item(app, "layer-slider");
+    hint("Layer (Up, Down)");
+  }
+  if (view == View::attention || view == View::answers) {
+    // 0: the mean; a head's number after that.
+    uint64_t head = selection.head ? *selection.head + 1 : 0;
+    slider("##head", head, looking.heads() + 1,
+           head == 0 ? "mean of " + std::to_string(looking.heads()) + " heads"
+                     : "head " + std::to_string(head - 1));
+    selection.head = head == 0 ? std::nullopt : std::optional(head - 1);
+    mark_item(app, "head-slider");
+    hint("Head ([ and ])");
+  }
+  if (view != View::features) {
+    const float back = ImGui::CalcTextSize("back").x + 2 * ImGui::GetStyle().FramePadding.x;
+    faint(fitted("from the " + looking.token_name(),
+                 ImGui::GetContentRegionAvail().x - (selection.token ? back + 8 : 0)));
+    if (selection.token) {
+      ImGui::SameLine(ImGui::GetContentRegionMax().x - back);
+      if (ImGui::SmallButton("back")) selection.token.reset();
+      hint("Back to what the answer is made of (Esc)");
+    } else {
+      faint_wrapped("Click on a patch to see where its token looks.");
+    }
+  } else {
+    faint_wrapped(
+        "The patches' features, reduced to three principal components that are shown as red, green and "
+        "blue.");
+  }
+  ImGui::Spacing();
+  auto percent = static_cast<uint64_t>(std::lround(selection.opacity * 100));
+  slider("##opacity", percent, 101, "opacity " + std::to_string(percent) + " %");
+  if (percent != static_cast<uint64_t>(std::lround(selection.opacity * 100)))
+    selection.opacity = static_cast<float>(percent) / 100;
+  hint("How much of the map lies over the picture (- and +)");
+  if (view != View::features) draw_color_maps(selection);
+  ImGui::Checkbox("Grid of the patches", &selection.patch_grid);
+  looking.select(selection);
+  const Looking::Maps* maps = looking.maps(view);
+  if (maps) {
+    faint(std::to_string(maps->dispatches) + (maps->dispatches == 1 ? " dispatch, " : " dispatches, ") +
+          seconds_text(maps->seconds));
+  }
+}
+
+}  // namespace
+
+void draw_answers(App& app) {
+  const Looking::Seen* seen = app.looking().seen();
+  if (!app.looking().has_model()) {
+    faint_wrapped(app.busy() ? "Opening the model..." : "No model is open. Choose one above.");
+    return;
+  }
+  if (!seen) {
+    faint_wrapped(app.busy() ? "The model is looking..."
+                             : "Open a picture to see what the model says of it.");
+    return;
+  }
+  draw_top(*seen);
+  draw_times(*seen);
+  ImGui::Spacing();
+  ImGui::Spacing();
+  draw_controls(app);
+  ImGui::Spacing();
+  ImGui::Spacing();
+  if (ImGui::Button("Export picture")) app.export_picture({});
+  hint("What is shown, as PNG (Ctrl+S)");
+  ImGui::SameLine();
+  if (ImGui::Button("Export numbers")) app.export_numbers({});
+  hint("The numbers behind it, as CSV (Ctrl+Shift+S)");
+}
+
+}  // namespace vitrine::desktop

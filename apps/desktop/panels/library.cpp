@@ -1,0 +1,106 @@
+// On the left: the pictures that are open.
+#include <string>
+
+#include "apps/desktop/app.h"
+#include "apps/desktop/panels/panels.h"
+#include "apps/desktop/panels/widgets.h"
+#include "apps/desktop/theme.h"
+
+namespace vitrine::desktop {
+namespace {
+
+void draw_open_popup(App& app) {
+  static std::array<char, 4096> path{};
+  if (ImGui::BeginPopup("open path")) {
+    ImGui::TextUnformatted("A picture or a folder");
+    ImGui::SetNextItemWidth(420 * app.scale());
+    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+    const bool entered =
+        ImGui::InputText("##path", path.data(), path.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+    ImGui::SameLine();
+    if (ImGui::Button("Open") || entered) {
+      app.open_text(path.data());
+      ImGui::CloseCurrentPopup();
+    }
+    faint("Files and folders can be dropped on the window, too; Ctrl+V opens a copied path.");
+    ImGui::EndPopup();
+  }
+}
+
+void draw_item(App& app, size_t index, float height, float side) {
+  PictureLibrary& library = app.library();
+  ImGui::PushID(static_cast<int>(index));
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool selected = library.selected() == index;
+  if (ImGui::InvisibleButton("item", {width, height})) app.select(index);
+  const bool hovered = ImGui::IsItemHovered();
+  if (selected && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ImVec2 end{corner.x + width, corner.y + height};
+  if (selected || hovered)
+    list.AddRectFilled(corner, end, ImGui::GetColorU32(selected ? ImGuiCol_HeaderActive : ImGuiCol_Header),
+                       5);
+  const float gap = (height - side) / 2;
+  const Texture* texture = app.thumbnails().texture(index);
+  const Thumbnail& thumbnail = library.thumbnail(index);
+  if (texture) {
+    const ImVec2 size{static_cast<float>(texture->width()), static_cast<float>(texture->height())};
+    const Placed at = placed_inside(size, {corner.x + gap, corner.y + gap}, {side, side});
+    list.AddImage(texture->id(), at.from, at.to);
+  } else {
+    const bool broken = thumbnail.state == Thumbnail::State::broken;
+    list.AddRectFilled({corner.x + gap, corner.y + gap}, {corner.x + gap + side, corner.y + gap + side},
+                       palette().bar_track, 4);
+    const char* mark = broken ? "!" : "...";
+    const ImVec2 size = ImGui::CalcTextSize(mark);
+    list.AddText({corner.x + gap + (side - size.x) / 2, corner.y + gap + (side - size.y) / 2},
+                 broken ? palette().bad : palette().faint_text, mark);
+  }
+  const float text_left = corner.x + side + 2 * gap;
+  const float text_width = end.x - text_left - gap;
+  const std::string name = library.name(index);
+  const float line = ImGui::GetTextLineHeight();
+  list.AddText({text_left, corner.y + height / 2 - line}, palette().text, fitted(name, text_width).c_str());
+  std::string below = thumbnail.state == Thumbnail::State::broken ? "can't be read" : "";
+  if (thumbnail.state == Thumbnail::State::ready)
+    below = std::to_string(thumbnail.width) + " x " + std::to_string(thumbnail.height);
+  list.AddText(fonts().small, fonts().small->FontSize, {text_left, corner.y + height / 2 + 2},
+               palette().faint_text, below.c_str());
+  if (hovered) {
+    ImGui::SetTooltip("%s", thumbnail.state == Thumbnail::State::broken
+                                ? thumbnail.error.c_str()
+                                : library.path(index).string().c_str());
+  }
+  ImGui::PopID();
+}
+
+}  // namespace
+
+void draw_library(App& app) {
+  PictureLibrary& library = app.library();
+  heading(library.size() == 1 ? "1 PICTURE" : std::to_string(library.size()) + " PICTURES");
+  if (ImGui::Button("Open...", {-1, 0})) ImGui::OpenPopup("open path");
+  hint("A picture or a folder (Ctrl+O)");
+  if (app.take_open_request()) ImGui::OpenPopup("open path");
+  draw_open_popup(app);
+  if (library.empty()) {
+    ImGui::Spacing();
+    faint_wrapped("Drop pictures or a folder on the window.");
+    return;
+  }
+  ImGui::BeginChild("pictures", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoBackground);
+  const float side = 46 * app.scale(), height = side + 8 * app.scale();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 2 * app.scale()});
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(library.size()), height + 2 * app.scale());
+  if (const auto selected = library.selected()) clipper.IncludeItemByIndex(static_cast<int>(*selected));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      draw_item(app, static_cast<size_t>(i), height, side);
+  }
+  ImGui::PopStyleVar();
+  ImGui::EndChild();
+}
+
+}  // namespace vitrine::desktop

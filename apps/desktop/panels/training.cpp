@@ -1,0 +1,240 @@
+// A training while it runs: its curves, what the model says of some pictures, and the buttons.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "apps/desktop/app.h"
+#include "apps/desktop/panels/panels.h"
+#include "apps/desktop/panels/widgets.h"
+#include "apps/desktop/theme.h"
+
+namespace vitrine::desktop {
+namespace {
+
+template <typename... Values>
+std::string formatted(const char* format, Values... values) {
+  std::array<char, 96> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, values...);
+  return buffer.data();
+}
+
+// A plot's place and scales; its lines and numbers.
+class Plot {
+ public:
+  Plot(const char* title, ImVec2 size, double last_step, double low, double high)
+      : low_(low), high_(high), last_(std::max(last_step, 1.0)) {
+    heading(title);
+    corner_ = ImGui::GetCursorScreenPos();
+    size.y -= ImGui::GetTextLineHeightWithSpacing();
+    ImGui::Dummy(size);
+    list_ = ImGui::GetWindowDrawList();
+    list_->AddRectFilled(corner_, {corner_.x + size.x, corner_.y + size.y},
+                         ImGui::GetColorU32(ImGuiCol_FrameBg), 5);
+    const float left = ImGui::CalcTextSize("00.00").x + 12, bottom = ImGui::GetTextLineHeight() + 6;
+    from_ = {corner_.x + left, corner_.y + 10};
+    to_ = {corner_.x + size.x - 12, corner_.y + size.y - bottom};
+  }
+
+  float x(double step) const { return from_.x + (to_.x - from_.x) * static_cast<float>(step / last_); }
+  float y(double value) const {
+    const double share = std::clamp((value - low_) / (high_ - low_), 0.0, 1.0);
+    return to_.y - (to_.y - from_.y) * static_cast<float>(share);
+  }
+
+  void draw_axes(const char* format, double factor) {
+    constexpr int lines = 4;
+    for (int i = 0; i <= lines; ++i) {
+      const double value = low_ + (high_ - low_) * i / lines;
+      list_->AddLine({from_.x, y(value)}, {to_.x, y(value)}, palette().line);
+      const std::string text = formatted(format, value * factor);
+      const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+      list_->AddText({from_.x - size.x - 6, y(value) - size.y / 2}, palette().faint_text, text.c_str());
+    }
+    const std::string end = "step " + std::to_string(static_cast<uint64_t>(last_));
+    const ImVec2 size = ImGui::CalcTextSize(end.c_str());
+    list_->AddText({to_.x - size.x, to_.y + 3}, palette().faint_text, end.c_str());
+  }
+  ImDrawList& list() { return *list_; }
+
+ private:
+  double low_, high_, last_;
+  ImVec2 corner_, from_, to_;
+  ImDrawList* list_ = nullptr;
+};
+
+void draw_losses(const TrainingState& state, ImVec2 size) {
+  double low = 0, high = 1;
+  for (const CurvePoint& point : state.losses) high = std::max(high, point.high);
+  high = std::ceil(high * 2) / 2;
+  Plot plot("LOSS OF THE BATCHES", size, static_cast<double>(state.step), low, high);
+  plot.draw_axes("%.2f", 1);
+  std::vector<ImVec2> line;
+  for (const CurvePoint& point : state.losses) {
+    const float x = plot.x(static_cast<double>(point.first + point.last) / 2);
+    plot.list().AddLine({x, plot.y(point.low)}, {x, plot.y(point.high)},
+                        (palette().bar & 0x00ffffff) | 0x50000000, 2);
+    line.emplace_back(x, plot.y(point.mean));
+  }
+  plot.list().AddPolyline(line.data(), static_cast<int>(line.size()), palette().accent, ImDrawFlags_None, 2);
+}
+
+void draw_accuracy(const TrainingState& state, ImVec2 size) {
+  Plot plot("ACCURACY ON TEST PICTURES", size, static_cast<double>(state.step), 0, 1);
+  plot.draw_axes("%.0f %%", 100);
+  std::vector<ImVec2> line;
+  for (const TestPoint& point : state.tests)
+    line.emplace_back(plot.x(static_cast<double>(point.step)), plot.y(point.accuracy));
+  plot.list().AddPolyline(line.data(), static_cast<int>(line.size()), palette().good, ImDrawFlags_None, 2);
+  for (const ImVec2& point : line) plot.list().AddCircleFilled(point, 2.5f, palette().good);
+}
+
+std::string class_name(const TrainingState& state, uint32_t index) {
+  return index < state.class_names.size() ? state.class_names[index] : std::to_string(index);
+}
+
+void draw_samples(App& app, const TrainingState& state) {
+  heading("TEST PICTURES, AND WHAT THE MODEL SAYS NOW");
+  const auto& textures = app.training().samples();
+  if (textures.empty()) return faint("They appear with the first test.");
+  const float space = ImGui::GetContentRegionAvail().x, gap = 8 * app.scale();
+  const auto count = static_cast<float>(textures.size());
+  const float side = std::clamp((space - (count - 1) * gap) / count, 24 * app.scale(), 72 * app.scale());
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  for (size_t i = 0; i < textures.size(); ++i) {
+    const SamplePrediction& sample = state.samples[i];
+    const ImVec2 at{start.x + static_cast<float>(i) * (side + gap), start.y};
+    if (at.x + side > start.x + space + 1) break;
+    const bool right = sample.label == sample.predicted;
+    list.AddImage(textures[i]->id(), at, {at.x + side, at.y + side});
+    list.AddRect(at, {at.x + side, at.y + side}, right ? palette().good : palette().bad, 0, 0, 2);
+    const std::string said = fitted(class_name(state, sample.predicted), side);
+    const ImVec2 size = ImGui::CalcTextSize(said.c_str());
+    list.AddText({at.x + (side - size.x) / 2, at.y + side + 3}, right ? palette().good : palette().bad,
+                 said.c_str());
+    ImGui::SetCursorScreenPos(at);
+    ImGui::PushID(static_cast<int>(i));
+    ImGui::InvisibleButton("sample", {side, side});
+    ImGui::SetItemTooltip("it is %s, the model says %s (%.0f %%)", class_name(state, sample.label).c_str(),
+                          class_name(state, sample.predicted).c_str(), sample.probability * 100);
+    ImGui::PopID();
+  }
+  ImGui::SetCursorScreenPos({start.x, start.y + side + ImGui::GetTextLineHeight() + 8});
+  ImGui::Dummy({1, 1});
+}
+
+std::string_view stage_text(TrainingStage stage) {
+  if (stage == TrainingStage::drawing) return "drawing digits";
+  if (stage == TrainingStage::opening) return "reading the pictures";
+  if (stage == TrainingStage::compiling) return "preparing the device";
+  return name_of(stage);
+}
+
+void draw_start(App& app) {
+  static int chosen = 0;
+  static std::array<char, 4096> data{};
+  constexpr std::array<std::pair<const char*, const char*>, 2> configs{
+      {{"digits", "a small ViT (0.2 M parameters) on digits"},
+       {"mnist-myvit", "MyViT, a tiny one written out head by head"}}};
+  heading("TRAIN A MODEL");
+  ImGui::TextUnformatted("Draws 10 000 digits with this machine's fonts and learns them, while you watch.");
+  ImGui::Spacing();
+  for (size_t i = 0; i < configs.size(); ++i) {
+    ImGui::RadioButton(configs[i].second, &chosen, static_cast<int>(i));
+  }
+  ImGui::Spacing();
+  ImGui::SetNextItemWidth(420 * app.scale());
+  ImGui::InputTextWithHint("##data", "your own data: a folder of IDX files (empty: drawn digits)",
+                           data.data(), data.size());
+  ImGui::Spacing();
+  if (ImGui::Button("Start training", {160 * app.scale(), 0}))
+    app.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
+}
+
+void draw_buttons(App& app, const TrainingState& state) {
+  Training& training = app.training();
+  const bool paused = state.stage == TrainingStage::paused;
+  ImGui::BeginDisabled(!paused && state.stage != TrainingStage::training);
+  if (ImGui::Button(paused ? "Resume" : "Pause", {90 * app.scale(), 0})) training.toggle_pause();
+  hint("Space");
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  ImGui::BeginDisabled(!paused && !training.running());
+  if (ImGui::Button("Stop", {80 * app.scale(), 0})) training.stop();
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  static std::array<char, 4096> folder{"vitrine-model"};
+  ImGui::SetNextItemWidth(220 * app.scale());
+  ImGui::InputText("##folder", folder.data(), folder.size());
+  hint("The folder to save into: a model that every command of vitrine opens, and the checkpoint");
+  ImGui::SameLine();
+  ImGui::BeginDisabled(!state.can_save || folder[0] == '\0');
+  if (ImGui::Button("Save")) training.save(folder.data());
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (ImGui::Button("Curves as CSV")) app.export_numbers({});
+  const bool over = !training.running() && !paused;
+  if (over) {
+    ImGui::SameLine();
+    if (ImGui::Button("New training")) training.close();
+  }
+  if (!state.save_error.empty()) {
+    ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().bad), "%s", state.save_error.c_str());
+  } else if (!state.saved.empty()) {
+    faint("Saved after step " + std::to_string(state.saved_step) + " to " + state.saved.string());
+  }
+}
+
+void draw_facts(App& app, const TrainingState& state) {
+  const Training& training = app.training();
+  ImGui::PushFont(fonts().large);
+  ImGui::TextUnformatted((training.config_name() + ": " + std::string(stage_text(state.stage))).c_str());
+  ImGui::PopFont();
+  if (!state.error.empty()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().bad);
+    ImGui::TextWrapped("%s", state.error.c_str());
+    ImGui::PopStyleColor();
+  }
+  const double share = state.stage == TrainingStage::drawing ? state.share_done
+                       : state.steps > 0 ? static_cast<double>(state.step) / static_cast<double>(state.steps)
+                                         : 0;
+  ImGui::ProgressBar(static_cast<float>(share), {-1, 8 * app.scale()}, "");
+  if (state.steps == 0) return;
+  std::string line = "epoch " + std::to_string(std::min(std::max<uint64_t>(state.epoch, 1), state.epochs)) +
+                     " of " + std::to_string(state.epochs) + "   step " + std::to_string(state.step) +
+                     " of " + std::to_string(state.steps);
+  if (!state.losses.empty()) line += formatted("   loss %.3f", training.last_loss());
+  if (!state.tests.empty()) line += formatted("   accuracy %.1f %%", training.accuracy() * 100);
+  if (state.images_per_second > 0) line += formatted("   %.0f images/s", state.images_per_second);
+  if (training.running() && state.seconds_left > 0)
+    line += "   " + seconds_text(state.seconds_left) + " left";
+  ImGui::TextUnformatted(line.c_str());
+}
+
+}  // namespace
+
+void draw_training(App& app) {
+  const TrainingState& state = app.training().state();
+  if (state.stage == TrainingStage::none) return draw_start(app);
+  const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
+  app.set_export_area({start.x, start.y, space.x, space.y});
+  draw_facts(app, state);
+  draw_buttons(app, state);
+  ImGui::Spacing();
+  const float samples = 72 * app.scale() + 3 * ImGui::GetTextLineHeightWithSpacing() + 12 * app.scale();
+  const float height = std::max(120 * app.scale(), ImGui::GetContentRegionAvail().y - samples);
+  const float width = (ImGui::GetContentRegionAvail().x - 20 * app.scale()) / 2;
+  ImGui::BeginGroup();
+  draw_losses(state, {width, height});
+  ImGui::EndGroup();
+  ImGui::SameLine(0, 20 * app.scale());
+  ImGui::BeginGroup();
+  draw_accuracy(state, {width, height});
+  ImGui::EndGroup();
+  ImGui::Spacing();
+  draw_samples(app, state);
+}
+
+}  // namespace vitrine::desktop

@@ -1,0 +1,36 @@
+// Small things that several panels draw.
+#pragma once
+
+#include <imgui.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vitrine::desktop {
+
+// A line of text in the color of what matters less.
+void faint(std::string_view text);
+void faint_wrapped(std::string_view text);
+// A headline of a group.
+void heading(std::string_view text);
+// A tooltip on what was drawn last.
+void hint(const char* text);
+// A button that shows whether it is on; true when it was clicked.
+bool toggle_button(const char* label, bool on, float width = 0);
+// A share from 0 to 1 as a bar over the whole width, with a label on the left and a number on the right.
+void share_bar(std::string_view label, double share, std::string_view number, bool strong);
+// Text cut to a width, with "..." where something is missing.
+std::string fitted(std::string_view text, float width);
+// The rectangle of `content` in the middle of `space`, as large as fits; small contents are enlarged up to
+// `most` times.
+struct Placed {
+  ImVec2 from, to;
+};
+Placed placed_inside(ImVec2 content, ImVec2 corner, ImVec2 space, float most = 1e9f);
+
+// "1.25 s", "12.5 ms"; "1.4 GiB".
+std::string seconds_text(double seconds);
+std::string bytes_text(double bytes);
+
+}  // namespace vitrine::desktop

@@ -1,0 +1,63 @@
+// The views of the app, by the names that scripts use.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace vitrine::desktop {
+
+enum class View : uint8_t {
+  answers,    // the picture alone, and what the model says of it
+  attention,  // one map over the picture
+  grid,       // all heads of a layer
+  rollout,
+  features,  // principal components of the patches
+  structure,
+  profile,
+  device,
+  draw,
+  train,
+};
+
+struct ViewName {
+  View view;
+  std::string_view name;   // in scripts
+  std::string_view title;  // on the screen
+};
+inline constexpr std::array<ViewName, 10> view_names{{{View::answers, "answers", "Picture"},
+                                                      {View::attention, "attention", "Attention"},
+                                                      {View::grid, "grid", "All heads"},
+                                                      {View::rollout, "rollout", "Rollout"},
+                                                      {View::features, "features", "Features"},
+                                                      {View::structure, "structure", "Structure"},
+                                                      {View::profile, "profile", "Profile"},
+                                                      {View::device, "device", "Device"},
+                                                      {View::draw, "draw", "Draw a digit"},
+                                                      {View::train, "train", "Train"}}};
+
+constexpr bool shows_picture(View view) { return view <= View::features; }
+
+constexpr std::optional<View> view_named(std::string_view name) {
+  for (const ViewName& known : view_names) {
+    if (known.name == name) return known.view;
+  }
+  return std::nullopt;
+}
+constexpr const ViewName& name_of(View view) { return view_names[static_cast<size_t>(view)]; }
+
+// Above the views, and on F1 to F6: the first stands for all that show the picture.
+struct Tab {
+  const char* title;
+  View view;
+  const char* hint;
+};
+inline constexpr std::array<Tab, 6> tabs{{{"Look", View::attention, "What the model sees in a picture (F1)"},
+                                          {"Structure", View::structure, "The walk through the model (F2)"},
+                                          {"Profile", View::profile, "Where the time goes (F3)"},
+                                          {"Device", View::device, "What the device can do, and memory (F4)"},
+                                          {"Draw", View::draw, "Draw a digit (F5)"},
+                                          {"Train", View::train, "Train a model (F6)"}}};
+
+}  // namespace vitrine::desktop

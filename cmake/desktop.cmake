@@ -1,0 +1,44 @@
+# vitrine-desktop: built where Dear ImGui and GLFW are installed. Its engine and its scripts are a library without
+# a window, so that tests can link them.
+option(VITRINE_BUILD_DESKTOP "Build the desktop app, where Dear ImGui and GLFW are found" ON)
+
+file(GLOB engine_sources CONFIGURE_DEPENDS apps/desktop/engine/*.cpp apps/desktop/script/*.cpp)
+add_library(vitrine_desktop_engine STATIC ${engine_sources})
+target_link_libraries(vitrine_desktop_engine PUBLIC vitrine_train vitrine_model vitrine_images vitrine_runtime
+                      PRIVATE vitrine_options nlohmann_json::nlohmann_json)
+target_compile_definitions(vitrine_desktop_engine
+                           PRIVATE VITRINE_SHARE_FOLDER="${CMAKE_INSTALL_FULL_DATADIR}/vitrine"
+                                   VITRINE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
+
+if(NOT VITRINE_BUILD_DESKTOP)
+  return()
+endif()
+find_package(glfw3 3.3 QUIET)
+find_package(VitrineImGui QUIET)
+if(NOT glfw3_FOUND OR NOT VitrineImGui_FOUND)
+  message(STATUS "The desktop app is left out: it needs libimgui-dev and libglfw3-dev")
+  return()
+endif()
+
+# The window's own shaders, as headers.
+set(desktop_shader_headers "")
+foreach(shader ui.vert ui.frag)
+  string(REPLACE "." "_" symbol ${shader})
+  set(header ${PROJECT_BINARY_DIR}/shaders/desktop/${symbol}.h)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/shaders/desktop
+    COMMAND ${VITRINE_GLSLANG} ${VITRINE_GLSL_FLAGS} --vn spirv_${symbol} -o ${header}
+            ${PROJECT_SOURCE_DIR}/apps/desktop/shaders/${shader}
+    DEPENDS ${PROJECT_SOURCE_DIR}/apps/desktop/shaders/${shader}
+    COMMENT "Compiling shader ${shader}"
+    VERBATIM)
+  list(APPEND desktop_shader_headers ${header})
+endforeach()
+
+file(GLOB desktop_sources CONFIGURE_DEPENDS apps/desktop/*.cpp apps/desktop/gpu/*.cpp apps/desktop/panels/*.cpp)
+add_executable(vitrine-desktop ${desktop_sources} ${desktop_shader_headers})
+target_include_directories(vitrine-desktop PRIVATE ${PROJECT_BINARY_DIR}/shaders/desktop)
+target_link_libraries(vitrine-desktop PRIVATE vitrine_desktop_engine vitrine_train vitrine_options VitrineImGui::glfw glfw CLI11::CLI11
+                                              nlohmann_json::nlohmann_json)
+target_compile_definitions(vitrine-desktop PRIVATE VITRINE_VERSION="${PROJECT_VERSION}" GLFW_INCLUDE_NONE)
