@@ -9,6 +9,7 @@ target_link_libraries(vitrine_desktop_engine PUBLIC vitrine_train vitrine_model 
 target_compile_definitions(vitrine_desktop_engine
                            PRIVATE VITRINE_SHARE_FOLDER="${CMAKE_INSTALL_FULL_DATADIR}/vitrine"
                                    VITRINE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
+vitrine_precompile(vitrine_desktop_engine)
 
 if(NOT VITRINE_BUILD_DESKTOP)
   return()
@@ -39,6 +40,8 @@ endforeach()
 file(GLOB desktop_sources CONFIGURE_DEPENDS apps/desktop/*.cpp apps/desktop/gpu/*.cpp apps/desktop/panels/*.cpp)
 add_executable(vitrine-desktop ${desktop_sources} ${desktop_shader_headers})
 target_include_directories(vitrine-desktop PRIVATE ${PROJECT_BINARY_DIR}/shaders/desktop)
-target_link_libraries(vitrine-desktop PRIVATE vitrine_desktop_engine vitrine_train vitrine_options VitrineImGui::glfw glfw CLI11::CLI11
+target_link_libraries(vitrine-desktop PRIVATE vitrine_desktop_engine vitrine_train vitrine_options VitrineImGui::glfw glfw vitrine_cli11
                                               nlohmann_json::nlohmann_json)
 target_compile_definitions(vitrine-desktop PRIVATE VITRINE_VERSION="${PROJECT_VERSION}" GLFW_INCLUDE_NONE)
+vitrine_precompile(vitrine-desktop)
+vitrine_optimise(vitrine-desktop -O1)
