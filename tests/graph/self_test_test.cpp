@@ -67,7 +67,7 @@ const OpDef op_wrong{"wrong_sum", op_binary.infer, op_binary.flops, wrong_kernel
 
 TEST_CASE("self-test: right kernels pass, on this device") {
   TestDevice& device = test_device();
-  for (const char* only : {"binary", "layer_norm", "softmax", "attention=lanes", "slice", "convert"}) {
+  for (const char* only : {"binary", "layer_norm", "softmax", "attention_rows", "slice", "convert"}) {
     const selftest::SelfTests all(device.device->capabilities(), only);
     CHECK(all.tests().size() + all.untested().size() > 0);
     for (const selftest::SelfTest& test : all.tests()) {

@@ -153,8 +153,7 @@ TEST_CASE("attention's gradients have the mask of its result") {
 }
 
 TEST_CASE("attention_gradient drops the same weights in every configuration") {
-  for (const Case& c : {Case{2, 2, 37, 45, 12, 20}, Case{1, 1, 66, 197, 64, 64}, Case{1, 1, 21, 18, 128, 128},
-                        Case{1, 1, 13, 11, 256, 4}}) {
+  for (const Case& c : {Case{2, 2, 37, 45, 12, 20}, Case{1, 1, 21, 18, 128, 128}}) {
     OpCase op_case;
     op_case.label = c.label();
     op_case.inputs = c.inputs(DType::f32);

@@ -192,6 +192,8 @@ TEST_CASE("attention matches the float64 reference in f16") {
                           {1, 2, 197, 197, 64, 64},
                           {1, 1, 65, 65, 88, 88},
                           {1, 1, 17, 50, 256, 256}}) {
+    // Which a CPU's driver compiles for half a minute; in f32 it has to.
+    if (size.key_width == 256 && test_device().device->capabilities().type == DeviceType::cpu) continue;
     check_op(op_attention, fused(random_inputs(size, DType::f16, seed += 10)));
   }
 }

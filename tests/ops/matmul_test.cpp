@@ -206,9 +206,7 @@ const OpDef op_matmul_coopmat2{"matmul_coopmat2_shapes", infer_matmul, matmul_fl
 // parts that are stored straight from the accumulators.
 void check_arrangements(const OpDef& op) {
   check_op(op, make_case(random_inputs({75, 69, 37}, f16_f32, all_parts), op));
-  check_op(op, make_case(random_inputs({67, 70, 40}, f16, all_parts), op));
   check_op(op, make_case(random_inputs({67, 136, 72}, f16, {}), op));
-  check_op(op, make_case(random_inputs({130, 68, 24}, f16_f32, {}), op));
 }
 
 }  // namespace
@@ -259,7 +257,7 @@ TEST_CASE("matmul matches the float64 reference from f16 to f32") {
 TEST_CASE("matmul takes weights that are computed") {
   uint64_t seed = 10;
   for (const Types types : {f32, f16, f16_f32}) {
-    for (const Size size : {Size{1, 1, 1}, {17, 7, 48}, {31, 65, 1}, {113, 64, 113}, {64, 48, 65}}) {
+    for (const Size size : {Size{1, 1, 1}, {17, 7, 48}, {113, 64, 113}}) {
       OpCase c = make_case(random_inputs(size, types, all_parts, seed += 10), op_matmul, Role::input);
       c.label += ", weight computed";
       check_op(op_matmul, c);
@@ -329,14 +327,15 @@ TEST_CASE("matmul keeps its precision over 4096 products") {
   check_op(op_matmul, c);
 }
 
-TEST_CASE("matmul applies every combination of epilogue parts in f32") {
-  for (int parts = 0; parts < 8; ++parts) {
-    for (int activation = 0; activation < VITRINE_ACTIVATION_COUNT; ++activation) {
-      check({5, 7, 9}, f32,
-            {(parts & 1) != 0, (parts & 2) != 0, (parts & 4) != 0, static_cast<Activation>(activation)},
-            static_cast<uint64_t>(parts * 10 + activation));
-    }
-  }
+TEST_CASE("matmul applies every set of epilogue parts and every activation in f32") {
+  const auto check_parts = [](int parts, int activation) {
+    check({5, 7, 9}, f32,
+          {(parts & 1) != 0, (parts & 2) != 0, (parts & 4) != 0, static_cast<Activation>(activation)},
+          static_cast<uint64_t>(parts * 10 + activation));
+  };
+  // Parts know nothing of the activation: with all of them each activation, and each other set with one.
+  for (int activation = 0; activation < VITRINE_ACTIVATION_COUNT; ++activation) check_parts(7, activation);
+  for (int parts = 0; parts < 7; ++parts) check_parts(parts, parts % VITRINE_ACTIVATION_COUNT);
 }
 
 TEST_CASE("matmul applies epilogue parts in f16") {
@@ -349,7 +348,7 @@ TEST_CASE("matmul applies epilogue parts in f16") {
 // Small multiples of a quarter: every product and sum is exact in f32, and so is the result in f16.
 TEST_CASE("matmul is exact where float arithmetic is") {
   for (const Types types : {f32, f16, f16_f32}) {
-    for (const Size size : {Size{65, 48, 31}, {17, 113, 64}, {197, 65, 48}}) {
+    for (const Size size : {Size{65, 48, 31}, {197, 65, 48}}) {
       Inputs inputs = random_inputs(size, types, {.bias = true, .scale = true, .residual = true});
       for (HostTensor* tensor : {&inputs.x, &inputs.weight, &inputs.bias, &inputs.residual}) {
         for (double& value : tensor->values) value = std::round(value * 4) / 4;
