@@ -20,7 +20,7 @@ struct DigitsFlags {
   DigitSet set;
   std::vector<std::string> fonts, test_fonts;
   uint32_t pictures = 0;
-  bool json = false;
+  bool seen_fonts = false, json = false;
 };
 
 // The first so many pictures of the test set as files that other commands take: "3-00017.png" is picture 17,
@@ -77,7 +77,8 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
                   "--fonts: found no " + shown(place) + ", expected a font file or a folder of some");
   }
   if (places.empty()) places = font_folders();
-  const DigitFonts fonts = find_digit_fonts(places, flags.test_fonts);
+  DigitFonts fonts = find_digit_fonts(places, flags.test_fonts);
+  if (flags.seen_fonts) fonts.test = fonts.train;
   Progress progress("pictures", uint64_t{set.train} + set.test);
   write_digits(flags.out, fonts, set, [&](uint64_t done) { progress.show(done); });
   progress.clear();
@@ -112,7 +113,9 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
   auto flags = std::make_shared<DigitsFlags>();
   command->add_option("--out", flags->out, "Folder that the files go into")->required()->type_name("DIR");
   command->add_option("--train", flags->set.train, "Training pictures")->capture_default_str();
-  command->add_option("--test", flags->set.test, "Test pictures, of fonts that no training picture is of")
+  command
+      ->add_option("--test", flags->set.test,
+                   "Test pictures, of fonts that no training picture is of (but see --seen-fonts)")
       ->capture_default_str();
   command->add_option("--size", flags->set.size, "Pixels a side")
       ->check(CLI::Range(16, 512))
@@ -133,6 +136,8 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
           "--test-fonts", flags->test_fonts,
           "Beginnings of the families' names that the test set is drawn with, instead of every fourth")
       ->type_name("NAME");
+  command->add_flag("--seen-fonts", flags->seen_fonts,
+                    "Draw the test set with the training set's fonts; what was held back is left out");
   command->add_flag("--json", flags->json, "One line of JSON");
   command->callback([&common, flags] { digits(*flags, common); });
 }

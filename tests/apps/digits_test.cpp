@@ -53,6 +53,29 @@ TEST_CASE("vitrine digits writes the same files for the same seed, and says whic
   }
 }
 
+TEST_CASE("vitrine digits tests fonts that were seen with other pictures, on request") {
+  const TemporaryFolder folder;
+  const auto make = [&](const char* name, std::vector<std::string> more) {
+    std::vector<std::string> arguments{
+        "--out", (folder / name).string(), "--train", "40", "--test", "40", "--seed", "7", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return digits(arguments);
+  };
+  const CommandResult made = make("a", {"--seen-fonts"});
+  if (made.status == 1 && made.err.find("fonts") != std::string::npos) SKIP(made.err);
+  REQUIRE(made.status == 0);
+  const nlohmann::json line = nlohmann::json::parse(made.out);
+  CHECK(!line["train_fonts"].empty());
+  CHECK(line["train_fonts"] == line["test_fonts"]);
+  CHECK(line["train_faces"] == line["test_faces"]);
+  const auto file = [&](const char* set, const char* name) { return read_whole_file(folder / set / name); };
+  CHECK(file("a", "train-images-idx3-ubyte") != file("a", "t10k-images-idx3-ubyte"));
+  // What is learnt from stays the same.
+  CHECK(make("b", {}).status == 0);
+  CHECK(file("a", "train-images-idx3-ubyte") == file("b", "train-images-idx3-ubyte"));
+  CHECK(file("a", "t10k-images-idx3-ubyte") != file("b", "t10k-images-idx3-ubyte"));
+}
+
 TEST_CASE("vitrine digits writes some of the test pictures as files") {
   const TemporaryFolder folder;
   const CommandResult made = digits(
