@@ -334,8 +334,11 @@ TEST_CASE("digits are drawn once, and no half of them is left") {
                                 .cache = cache.path(),
                                 .step_limit = 2};
   {
+    // So many that they are not done before they are stopped.
+    TrainingRequest many = request;
+    many.digits.train = 1'000'000;
     Watched watched;
-    watched.session.start(request);
+    watched.session.start(many);
     watched.wait_for([](const TrainingState& state) { return state.share_done > 0; });
     watched.session.stop();
     CHECK(watched.wait_for(TrainingStage::stopped)->training_samples == 0);

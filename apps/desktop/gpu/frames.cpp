@@ -196,8 +196,7 @@ bool Frames::ready(VkExtent2D size) {
   if (size.width == 0 || size.height == 0) return false;
   if (!swapchain_ || outdated_ || size.width != extent_.width || size.height != extent_.height) {
     // Nothing may be in flight to the images that are let go.
-    if (acquired_ || !std::ranges::all_of(slots_, [](const Slot& slot) { return slot.frame == 0; }))
-      return acquired_.has_value();
+    if (acquired_ || !idle()) return acquired_.has_value();
     make_swapchain(size);
     if (!swapchain_) return false;
   }
