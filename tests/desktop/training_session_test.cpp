@@ -335,14 +335,16 @@ TEST_CASE("digits are drawn once, and no half of them is left") {
                                 .step_limit = 2};
   {
     // So many that they are not done before they are stopped.
+    const test::TemporaryFolder other;
     TrainingRequest many = request;
     many.digits.train = 1'000'000;
+    many.cache = other.path();
     Watched watched;
     watched.session.start(many);
     watched.wait_for([](const TrainingState& state) { return state.share_done > 0; });
     watched.session.stop();
     CHECK(watched.wait_for(TrainingStage::stopped)->training_samples == 0);
-    const auto left = std::filesystem::recursive_directory_iterator(cache.path());
+    const auto left = std::filesystem::recursive_directory_iterator(other.path());
     CHECK(std::none_of(begin(left), end(left), [](const auto& entry) { return entry.is_regular_file(); }));
   }
   const auto trained = [&] {

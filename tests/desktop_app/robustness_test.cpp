@@ -119,11 +119,14 @@ TEST_CASE("work in the background may be cancelled, and is done when it is asked
       "wait\nview attention\nlayer 3\ncancel\nlayer 4\ncancel\nwait\nlayer 5\nview rollout\ncancel\nwait\n"
       "view features\ncancel\nwait\nview profile\ncancel\nwait\nview attention\nlayer 6\nwait\n"
       "expect dispatches 1\nexpect layer 6\n"
-      // And the last one that was asked for is what is shown.
-      "model digits\nopen " +
-      desktop.word(test::assets() / "samples/4.png") + classify_four +
       // What the device holds of a picture is gone when it begins to look at another.
-      "previous\ncancel\nwait\nexpect picture \"\"\nnext" + classify_four + "expect errors 0\n";
+      "open-folder " +
+      desktop.word(test::assets() / "samples") +
+      "\nwait\nexpect picture contains 0.png\nnext\ncancel\nwait\n" +
+      "expect picture != " + desktop.word(test::assets() / "samples/0.png") +
+      // And the last one that was asked for is what is shown.
+      "\nmodel digits\nopen " + desktop.word(test::assets() / "samples/4.png") + classify_four +
+      "expect errors 0\n";
   desktop.play(script);
 }
 
