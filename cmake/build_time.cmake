@@ -7,8 +7,8 @@ function(vitrine_precompile target)
                             <memory> <optional> <span> <string> <string_view> <utility> <vector> ${ARGN})
 endfunction()
 
-# For code that asks, prints and compares, where -O3 would only take longer to compile: what takes time at run
-# time lies in the libraries.
+# For code where -O3 only takes longer to compile: programs and tests ask, print and compare, and the libraries
+# have their work done by the device. What loops over pixels (images) has -O3.
 function(vitrine_optimise target level)
   if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)

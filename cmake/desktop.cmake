@@ -10,6 +10,7 @@ target_compile_definitions(vitrine_desktop_engine
                            PRIVATE VITRINE_SHARE_FOLDER="${CMAKE_INSTALL_FULL_DATADIR}/vitrine"
                                    VITRINE_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
 vitrine_precompile(vitrine_desktop_engine)
+vitrine_optimise(vitrine_desktop_engine -O2)
 
 if(NOT VITRINE_BUILD_DESKTOP)
   return()
