@@ -67,7 +67,7 @@ awk -F, -v limit="$limit" '
   }
   END {
     split(line, part, ",")
-    printf "%d frames, the longest %.1f ms (frame %d: interface %.1f, submitting %.1f, presenting %.1f)\n",
+    printf "%d frames, the longest %.1f ms (frame %d: interface %.1f, submitting %.1f, display %.1f)\n",
            NR - 1, longest, part[1], part[4], part[5], part[6]
     printf "while a model ran: the longest %.1f ms; over %s ms: %d\n", busy, limit, over
     exit over > 0

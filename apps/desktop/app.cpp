@@ -442,7 +442,7 @@ int App::run() {
     timer.did(Part::other);
     gpu_->frames->collect();
     const bool ready = due && gpu_->frames->ready(window_->framebuffer());
-    timer.did(Part::present);
+    timer.did(Part::display);
     if (ready || window_->minimised()) script_->step();
     if (ready && !closing_) {
       last_frame = Clock::now();

@@ -13,11 +13,11 @@ TEST_CASE("frames are written as they come, and the longest are remembered") {
   const test::TemporaryFolder folder;
   FrameLog log(folder / "frames.csv");
   CHECK(log.sentence() == "0 frames; 0 while a model ran");
-  log.add({.seconds = 0.5, .turn = 7, .interface = 4, .submit = 2, .present = 0.5, .busy = false});
+  log.add({.seconds = 0.5, .turn = 7, .interface = 4, .submit = 2, .display = 0.5, .busy = false});
   CHECK(log.sentence() == "1 frame, the longest 7.0 ms (frame 1); 0 while a model ran");
-  log.add({.seconds = 0.6, .turn = 3.25, .interface = 1, .submit = 1, .present = 1, .busy = true});
-  log.add({.seconds = 0.7, .turn = 9.75, .interface = 1, .submit = 1, .present = 1, .busy = false});
-  log.add({.seconds = 0.8, .turn = 4.5, .interface = 1, .submit = 1, .present = 1, .busy = true});
+  log.add({.seconds = 0.6, .turn = 3.25, .interface = 1, .submit = 1, .display = 1, .busy = true});
+  log.add({.seconds = 0.7, .turn = 9.75, .interface = 1, .submit = 1, .display = 1, .busy = false});
+  log.add({.seconds = 0.8, .turn = 4.5, .interface = 1, .submit = 1, .display = 1, .busy = true});
   CHECK(log.summary().frames == 4);
   CHECK(log.summary().longest == 9.75);
   CHECK(log.summary().longest_frame == 3);
@@ -27,7 +27,7 @@ TEST_CASE("frames are written as they come, and the longest are remembered") {
         "4 frames, the longest 9.8 ms (frame 3); 2 while a model ran, the longest 4.5 ms (frame 4)");
   log.finish();
   CHECK(test::read_whole_file(folder / "frames.csv") ==
-        "frame,seconds,turn_ms,interface_ms,submit_ms,present_ms,busy\n"
+        "frame,seconds,turn_ms,interface_ms,submit_ms,display_ms,busy\n"
         "1,0.5000,7.000,4.000,2.000,0.500,0\n"
         "2,0.6000,3.250,1.000,1.000,1.000,1\n"
         "3,0.7000,9.750,1.000,1.000,1.000,0\n"
@@ -58,15 +58,15 @@ TEST_CASE("the parts of a turn add up to no more than the turn, and it begins an
   sleep();
   timer.did(FrameTimer::Part::submit);
   sleep();
-  timer.did(FrameTimer::Part::present);
+  timer.did(FrameTimer::Part::display);
   sleep();
   timer.did(FrameTimer::Part::interface);
   const FrameLog::Frame first = timer.end(true);
   CHECK(first.busy);
   CHECK(first.interface >= 4);
   CHECK(first.submit >= 2);
-  CHECK(first.present >= 2);
-  CHECK(first.turn >= first.interface + first.submit + first.present + 2);
+  CHECK(first.display >= 2);
+  CHECK(first.turn >= first.interface + first.submit + first.display + 2);
   timer.begin();
   const FrameLog::Frame second = timer.end(false);
   CHECK(second.interface == 0);

@@ -24,7 +24,7 @@ FrameLog::FrameLog(std::filesystem::path path) : path_(std::move(path)) {
   if (path_.empty()) return;
   file_.open(path_, std::ios::binary | std::ios::trunc);
   if (!file_) throw Error(ErrorCode::failed, shown(path_) + ": can't be written");
-  file_ << "frame,seconds,turn_ms,interface_ms,submit_ms,present_ms,busy\n";
+  file_ << "frame,seconds,turn_ms,interface_ms,submit_ms,display_ms,busy\n";
 }
 
 void FrameLog::add(const Frame& frame) {
@@ -42,7 +42,7 @@ void FrameLog::add(const Frame& frame) {
   }
   if (path_.empty()) return;
   file_ << formatted("%llu,%.4f,%.3f,%.3f,%.3f,%.3f,%d\n", static_cast<unsigned long long>(summary_.frames),
-                     frame.seconds, frame.turn, frame.interface, frame.submit, frame.present,
+                     frame.seconds, frame.turn, frame.interface, frame.submit, frame.display,
                      frame.busy ? 1 : 0);
 }
 
@@ -81,8 +81,8 @@ void FrameTimer::did(Part part) {
     case Part::submit:
       frame_.submit += time;
       break;
-    case Part::present:
-      frame_.present += time;
+    case Part::display:
+      frame_.display += time;
       break;
     case Part::other:
       break;

@@ -14,7 +14,7 @@ class FrameLog {
   struct Frame {
     double seconds = 0;  // since the log was begun
     // Milliseconds of one turn of the loop, without waiting for events: the whole, and what parts took.
-    double turn = 0, interface = 0, submit = 0, present = 0;
+    double turn = 0, interface = 0, submit = 0, display = 0;
     bool busy = false;  // a model runs meanwhile
   };
   struct Summary {
@@ -43,7 +43,7 @@ class FrameLog {
 class FrameTimer {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class Part : uint8_t { other, interface, submit, present };
+  enum class Part : uint8_t { other, interface, submit, display };
 
   void begin();
   // What was done since begin() or the last call was this.
