@@ -300,7 +300,7 @@ std::string App::said() const { return glfwGetTime() - said_at_ < 8 ? said_ : st
 
 bool App::busy() const {
   return next_device_ || !worker_->idle() || !thumbnail_worker_->idle() || !export_worker_->idle() ||
-         looking_->busy() || drawing_->busy();
+         looking_->busy() || drawing_->busy() || gpu_->frames->textures().waits_for_new();
 }
 
 // ---- the loop ----
@@ -356,7 +356,7 @@ void App::handle_shortcuts() {
 void App::update() {
   // The window goes on being drawn until what ran on the old device has ended.
   if (next_device_ && worker_->idle()) change_device();
-  looking_->set_frames_drawn(gpu_->frames->drawn());
+  gpu_->frames->textures().collect();
   for (const auto& worker : {worker_.get(), thumbnail_worker_.get(), export_worker_.get()}) {
     worker->run_ui_tasks();
     while (auto error = worker->take_error()) say_error(std::move(*error));

@@ -22,7 +22,7 @@ void Drawing::update() {
   const GreyPicture& picture = answer_->seen;
   std::vector<uint8_t> pixels(4 * picture.pixels.size(), 255);
   for (size_t i = 0; i < picture.pixels.size(); ++i) std::fill_n(&pixels[4 * i], 3, picture.pixels[i]);
-  seen_ = textures_.make(picture.size, picture.size, Sampling::sharp);
+  seen_ = textures_.make_or_keep(seen_, picture.size, picture.size, Sampling::sharp);
   textures_.write(seen_, pixels);
 }
 

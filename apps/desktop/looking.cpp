@@ -84,12 +84,14 @@ void Looking::start(std::string what, Worker::Job job) {
 void Looking::choose_model(const ModelChoice& choice) {
   drop_jobs();
   choice_ = choice;
-  session_.reset();
   structure_.clear();
   profile_.reset();
   forget_picture();
   loading_ = true;
-  start("Opening " + choice.title, [this, choice, generation = generation_](Progress& progress) {
+  // The model before goes where its memory's release keeps nobody waiting, and before the next one needs it.
+  start("Opening " + choice.title, [this, choice, before = std::exchange(session_, nullptr),
+                                    generation = generation_](Progress& progress) mutable {
+    before.reset();
     std::shared_ptr<ModelSession> session = ModelSession::open(pipelines_, choice, dtype_, progress);
     std::vector<StructureNode> structure = session->structure();
     std::vector<std::string> warnings = session->take_warnings();
@@ -131,25 +133,26 @@ void Looking::look_at(const std::filesystem::path& path) {
             post(generation, [](Looking& self) { self.forget_picture(); });
             throw;
           }
-          const auto small = std::make_shared<const Image>(shrunk(found->picture, longest_side));
+          const Image small = shrunk(found->picture, longest_side);
+          const Staged staged{small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
+          found->picture.pixels = {};  // the texture is enough
           std::vector<std::string> warnings = session->take_warnings();
-          post(generation, [path, found, small, warnings = std::move(warnings)](Looking& self) mutable {
+          post(generation, [path, found, staged, warnings = std::move(warnings)](Looking& self) mutable {
             self.looking_ = false;
             std::ranges::move(warnings, std::back_inserter(self.warnings_));
-            self.show(path, *found, *small);
+            self.show(path, *found, staged);
           });
         });
 }
 
-void Looking::show(const std::filesystem::path& path, LookResult& found, const Image& picture) {
+void Looking::show(const std::filesystem::path& path, LookResult& found, Staged picture) {
   forget_picture();
   Seen seen;
   seen.path = path;
   seen.width = found.picture.width;
   seen.height = found.picture.height;
   seen.texture = textures_.make(picture.width, picture.height);
-  textures_.write(seen.texture, picture.pixels);
-  found.picture = {};  // the texture is enough
+  textures_.write(seen.texture, std::move(picture.pixels));
   seen.region = found.region;
   seen.result = std::move(found);
   seen_ = std::move(seen);
@@ -195,9 +198,7 @@ const Looking::Maps* Looking::maps(View view) const {
 }
 
 void Looking::update(View view) {
-  if (!seen_ || !session_ || looking_ || mapping_) return;
-  // The buffer that a shader writes is copied by the frame after: it must not change before.
-  if (frames_drawn_ < copy_frame_) return;
+  if (!seen_ || !session_ || looking_ || mapping_ || copying()) return;
   if (view == View::features) {
     if (!features_ && !asked_.features) ask_for_features();
     return;
@@ -235,10 +236,8 @@ void Looking::show_maps(const std::shared_ptr<ModelSession>& session, Maps maps,
   maps.count = pixels.maps;
   maps.height = pixels.height;
   const uint32_t height = pixels.height * pixels.maps;
-  const bool fits = place && place->texture->width() == pixels.width && place->texture->height() == height;
-  maps.texture = fits ? place->texture : textures_.make(pixels.width, height);
+  maps.texture = textures_.make_or_keep(place ? place->texture : nullptr, pixels.width, height);
   textures_.copy(maps.texture, *pixels.buffer, pixels.offset, session);
-  copy_frame_ = frames_drawn_ + 1;
   place = std::move(maps);
 }
 
@@ -250,7 +249,6 @@ void Looking::ask_for_features() {
       self.mapping_ = false;
       self.features_ = self.textures_.make(pixels.width, pixels.height);
       self.textures_.copy(self.features_, *pixels.buffer, pixels.offset, session);
-      self.copy_frame_ = self.frames_drawn_ + 1;
     });
   });
 }
@@ -272,9 +270,15 @@ void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> t
   take(seen_ ? answer_rows(seen_->result.top) : std::vector<CsvRow>{});
 }
 
+bool Looking::copying() const {
+  const auto waits = [this](const TexturePointer& texture) { return texture && textures_.waits(*texture); };
+  return waits(features_) || (attention_ && waits(attention_->texture)) ||
+         (rollout_ && waits(rollout_->texture));
+}
+
 bool Looking::busy() const {
   // While a map is still to be copied, update() asks for no other, whatever was chosen meanwhile.
-  return loading_ || looking_ || mapping_ || profiling_ || (seen_ && frames_drawn_ < copy_frame_);
+  return loading_ || looking_ || mapping_ || profiling_ || copying();
 }
 
 // ---- what there is ----

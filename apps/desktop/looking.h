@@ -45,9 +45,6 @@ class Looking {
   void profile();
   bool asked_for_profile() const { return asked_.profile; }
 
-  // Before the worker's tasks are run: maps that come with them are copied by the frame after these.
-  void set_frames_drawn(uint64_t frames) { frames_drawn_ = frames; }
-
   // ---- once a frame: asks for what the view shows and isn't there ----
   void update(View view);
   bool busy() const;  // something that was asked for isn't there yet
@@ -99,12 +96,19 @@ class Looking {
   // A job of this one; what it posts counts only until the next cancel().
   void start(std::string what, Worker::Job job);
   void post(uint64_t generation, std::function<void(Looking&)> task) const;
-  void show(const std::filesystem::path& path, LookResult& found, const Image& picture);
+  // A picture on its way to a texture.
+  struct Staged {
+    uint32_t width = 0, height = 0;
+    std::shared_ptr<const Buffer> pixels;
+  };
+  void show(const std::filesystem::path& path, LookResult& found, Staged picture);
   void forget_picture();
   void ask_for_maps(const PictureView::HeatChoice& choice);
   void show_maps(const std::shared_ptr<ModelSession>& session, Maps maps, const PictureView::Pixels& pixels);
   void ask_for_features();
   PictureView::HeatChoice wanted(View view) const;
+  // A frame is still to copy what a shader has written: it must not change before.
+  bool copying() const;
 
   PipelineStore& pipelines_;
   TextureStore& textures_;
@@ -128,8 +132,6 @@ class Looking {
   } asked_;
   uint64_t generation_ = 0;  // counts cancel(): older answers are dropped
   std::vector<std::string> warnings_;
-  // The buffer of maps is read by frames up to the first one; so many were drawn.
-  uint64_t copy_frame_ = 0, frames_drawn_ = 0;
   std::shared_ptr<Looking*> self_;  // null inside once this is gone: tasks that come late do nothing
 };
 

@@ -50,7 +50,8 @@ void Training::update() {
     const auto& pixels = state_->samples[i].pixels;
     if (shown_pixels_[i] == pixels.get() && samples_[i]) continue;
     shown_pixels_[i] = pixels.get();
-    samples_[i] = textures_.make(state_->shape.width, state_->shape.height, Sampling::sharp);
+    samples_[i] =
+        textures_.make_or_keep(samples_[i], state_->shape.width, state_->shape.height, Sampling::sharp);
     textures_.write(samples_[i], rgba_of(*pixels, state_->shape));
   }
 }

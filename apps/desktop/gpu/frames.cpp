@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "apps/desktop/gpu/image_barrier.h"
+#include "apps/desktop/gpu/color_image.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
 
@@ -49,8 +49,8 @@ constexpr ImageUse presented{VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_PIPELINE_STAGE_
 
 }  // namespace
 
-Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size) : device_(device), surface_(surface) {
-  if (device.capabilities().type == DeviceType::cpu) presenter_ = std::make_unique<Presenter>(device);
+Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size)
+    : device_(device), surface_(surface), slow_calls_(device.capabilities().type == DeviceType::cpu) {
   const auto formats =
       list<VkSurfaceFormatKHR>(instance_function<PFN_vkGetPhysicalDeviceSurfaceFormatsKHR>(
                                    device, "vkGetPhysicalDeviceSurfaceFormatsKHR"),
@@ -64,8 +64,8 @@ Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size) : device_(
     format_ = *found;
     break;
   }
-  make_swapchain(size);
-  textures_ = std::make_unique<TextureStore>(device);
+  take_swapchain(make_swapchain(size, VK_NULL_HANDLE));
+  textures_ = std::make_unique<TextureStore>(device, slow_calls_);
   renderer_ = std::make_unique<UiRenderer>(device, *textures_, format_.format);
   for (Slot& slot : slots_) {
     slot.commands = std::make_unique<CommandPool>(device);
@@ -78,13 +78,14 @@ Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size) : device_(
 }
 
 Frames::~Frames() {
-  presenter_.reset();
+  if (presenting_.valid()) presenting_.wait();
+  if (making_.valid()) making_.wait();
   device_.wait_idle();
   renderer_.reset();
   textures_->finished(UINT64_MAX);
 }
 
-void Frames::make_swapchain(VkExtent2D size) {
+Frames::Swapchain Frames::make_swapchain(VkExtent2D size, VkSwapchainKHR old) const {
   VkSurfaceCapabilitiesKHR surface{};
   check(instance_function<PFN_vkGetPhysicalDeviceSurfaceCapabilitiesKHR>(
             device_, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")(device_.physical(), surface_, &surface),
@@ -93,9 +94,9 @@ void Frames::make_swapchain(VkExtent2D size) {
   if (extent.width == UINT32_MAX) extent = size;
   extent.width = std::clamp(extent.width, surface.minImageExtent.width, surface.maxImageExtent.width);
   extent.height = std::clamp(extent.height, surface.minImageExtent.height, surface.maxImageExtent.height);
-  if (extent.width == 0 || extent.height == 0) return;  // minimised: the next ready() tries again
+  if (extent.width == 0 || extent.height == 0) return {};  // minimised: the next ready() tries again
 
-  readable_ = (surface.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_SRC_BIT) != 0;
+  const bool readable = (surface.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_SRC_BIT) != 0;
   VkSwapchainCreateInfoKHR info{VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR};
   info.surface = surface_;
   info.minImageCount = std::max(surface.minImageCount, UiRenderer::frames_in_flight + 1);
@@ -105,47 +106,42 @@ void Frames::make_swapchain(VkExtent2D size) {
   info.imageExtent = extent;
   info.imageArrayLayers = 1;
   info.imageUsage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT |
-                    (readable_ ? VkImageUsageFlags{VK_IMAGE_USAGE_TRANSFER_SRC_BIT} : VkImageUsageFlags{0});
+                    (readable ? VkImageUsageFlags{VK_IMAGE_USAGE_TRANSFER_SRC_BIT} : VkImageUsageFlags{0});
   info.preTransform = surface.currentTransform;
   info.compositeAlpha = (surface.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR) != 0
                             ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR
                             : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
   info.presentMode = mode_;
   info.clipped = VK_TRUE;
-  info.oldSwapchain = swapchain_.get();
+  info.oldSwapchain = old;
   VkSwapchainKHR made = VK_NULL_HANDLE;
   check(device_.vk().vkCreateSwapchainKHR(device_.handle(), &info, nullptr, &made), "vkCreateSwapchainKHR");
-  if (swapchain_) retired_.push_back({std::move(swapchain_), std::move(targets_), next_frame_});
-  targets_.clear();
-  swapchain_ = {device_.handle(), made, device_.vk().vkDestroySwapchainKHR};
-  extent_ = extent;
-  outdated_ = false;
-  for (const VkImage image : list<VkImage>(device_.vk().vkGetSwapchainImagesKHR, "vkGetSwapchainImagesKHR",
-                                           device_.handle(), swapchain_.get())) {
-    VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
-    view.image = image;
-    view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-    view.format = format_.format;
-    view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-    VkImageView made_view = VK_NULL_HANDLE;
-    check(device_.vk().vkCreateImageView(device_.handle(), &view, nullptr, &made_view), "vkCreateImageView");
-    targets_.push_back(
-        {image, {device_.handle(), made_view, device_.vk().vkDestroyImageView}, make_semaphore(device_)});
-  }
+  Swapchain swapchain{{device_.handle(), made, device_.vk().vkDestroySwapchainKHR}, {}, extent, readable};
+  for (const VkImage image :
+       list<VkImage>(device_.vk().vkGetSwapchainImagesKHR, "vkGetSwapchainImagesKHR", device_.handle(), made))
+    swapchain.targets.push_back(
+        {image, make_color_view(device_, image, format_.format), make_semaphore(device_)});
+  return swapchain;
 }
 
-void Frames::take_present_result(VkResult result) {
-  if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) {
-    outdated_ = true;
-  } else {
-    check(result, "vkQueuePresentKHR");
-  }
+void Frames::take_swapchain(Swapchain swapchain) {
+  if (!swapchain.handle) return;
+  if (swapchain_.handle) retired_.push_back({std::move(swapchain_), next_frame_});
+  swapchain_ = std::move(swapchain);
+  outdated_ = false;
 }
 
 void Frames::present(const Slot& slot) {
-  const VkSemaphore drawn = targets_[slot.image].drawn.get();
-  if (presenter_) return presenter_->present(swapchain_.get(), slot.image, drawn);
-  take_present_result(present_image(device_, swapchain_.get(), slot.image, drawn));
+  presenting_ = slow_calls_.make([this, swapchain = swapchain_.handle.get(), image = slot.image,
+                                  drawn = swapchain_.targets[slot.image].drawn.get()] {
+    VkPresentInfoKHR info{VK_STRUCTURE_TYPE_PRESENT_INFO_KHR};
+    info.waitSemaphoreCount = 1;
+    info.pWaitSemaphores = &drawn;
+    info.swapchainCount = 1;
+    info.pSwapchains = &swapchain;
+    info.pImageIndices = &image;
+    return device_.present(info);
+  });
 }
 
 void Frames::finish_captures(Slot& slot) {
@@ -171,9 +167,14 @@ bool Frames::idle() const {
 }
 
 void Frames::collect() {
-  if (presenter_) {
-    if (presenter_->busy()) return;
-    if (const auto result = presenter_->take_result()) take_present_result(*result);
+  if (presenting_.valid()) {
+    if (!has_come(presenting_)) return;
+    const VkResult result = presenting_.get();
+    if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) {
+      outdated_ = true;
+    } else {
+      check(result, "vkQueuePresentKHR");
+    }
   }
   // Oldest first: textures go in the order of the frames that drew them.
   std::array<Slot*, UiRenderer::frames_in_flight> order{};
@@ -186,25 +187,35 @@ void Frames::collect() {
     check(state, "vkGetFenceStatus");
     finish_captures(*slot);
     textures_->finished(slot->frame);
-    std::erase_if(retired_, [&](const Retired& retired) { return retired.until <= slot->frame; });
+    while (!retired_.empty() && retired_.front().until <= slot->frame) {
+      slow_calls_.discard(std::move(retired_.front().swapchain));
+      retired_.erase(retired_.begin());
+    }
     slot->frame = 0;
   }
 }
 
 bool Frames::ready(VkExtent2D size) {
-  if (presenter_ && presenter_->busy()) return false;
-  if (size.width == 0 || size.height == 0) return false;
-  if (!swapchain_ || outdated_ || size.width != extent_.width || size.height != extent_.height) {
+  if (presenting_.valid()) return false;
+  if (making_.valid()) {
+    if (!has_come(making_)) return false;
+    take_swapchain(making_.get());
+  }
+  // A window without letters says nothing.
+  if (size.width == 0 || size.height == 0 || !renderer_->has_fonts()) return false;
+  const VkExtent2D extent = swapchain_.extent;
+  if (!swapchain_.handle || outdated_ || size.width != extent.width || size.height != extent.height) {
     // Nothing may be in flight to the images that are let go.
     if (acquired_ || !idle()) return acquired_.has_value();
-    make_swapchain(size);
-    if (!swapchain_) return false;
+    making_ =
+        slow_calls_.make([this, size, old = swapchain_.handle.get()] { return make_swapchain(size, old); });
+    return false;
   }
   if (acquired_) return true;
   Slot& slot = slots_[next_frame_ % slots_.size()];
   if (slot.frame != 0) return false;
   uint32_t image = 0;
-  const VkResult result = device_.vk().vkAcquireNextImageKHR(device_.handle(), swapchain_.get(), 0,
+  const VkResult result = device_.vk().vkAcquireNextImageKHR(device_.handle(), swapchain_.handle.get(), 0,
                                                              slot.acquired.get(), VK_NULL_HANDLE, &image);
   if (result == VK_NOT_READY || result == VK_TIMEOUT) return false;
   if (result == VK_ERROR_OUT_OF_DATE_KHR) {
@@ -221,22 +232,22 @@ bool Frames::ready(VkExtent2D size) {
 }
 
 void Frames::record(Slot& slot, const ImDrawData& data) {
-  const VkImage image = targets_[slot.image].image;
+  const VkImage image = swapchain_.targets[slot.image].image;
   const VkCommandBuffer commands = slot.commands->begin(VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   textures_->record(commands, slot.frame);
   record_image_barrier(device_, commands, image, taken, drawn_to);
   VkRenderingAttachmentInfo color{VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO};
-  color.imageView = targets_[slot.image].view.get();
+  color.imageView = swapchain_.targets[slot.image].view.get();
   color.imageLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
   color.loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR;
   color.storeOp = VK_ATTACHMENT_STORE_OP_STORE;
   VkRenderingInfo rendering{VK_STRUCTURE_TYPE_RENDERING_INFO};
-  rendering.renderArea = {{0, 0}, extent_};
+  rendering.renderArea = {{0, 0}, swapchain_.extent};
   rendering.layerCount = 1;
   rendering.colorAttachmentCount = 1;
   rendering.pColorAttachments = &color;
   device_.vk().vkCmdBeginRendering(commands, &rendering);
-  renderer_->draw(commands, data, extent_, static_cast<uint32_t>(slot.frame % slots_.size()));
+  renderer_->draw(commands, data, swapchain_.extent, static_cast<uint32_t>(slot.frame % slots_.size()));
   device_.vk().vkCmdEndRendering(commands);
 
   ImageUse last = drawn_to;
@@ -245,7 +256,7 @@ void Frames::record(Slot& slot, const ImDrawData& data) {
     record_image_barrier(device_, commands, image, last, copied);
     VkBufferImageCopy region{};
     region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-    region.imageExtent = {extent_.width, extent_.height, 1};
+    region.imageExtent = {swapchain_.extent.width, swapchain_.extent.height, 1};
     device_.vk().vkCmdCopyImageToBuffer(commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
                                         slot.pixels->handle(), 1, &region);
     record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
@@ -261,7 +272,7 @@ void Frames::record(Slot& slot, const ImDrawData& data) {
   wait.semaphore = slot.acquired.get();
   wait.stageMask = VK_PIPELINE_STAGE_2_COLOR_ATTACHMENT_OUTPUT_BIT;
   VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
-  signal.semaphore = targets_[slot.image].drawn.get();
+  signal.semaphore = swapchain_.targets[slot.image].drawn.get();
   signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
   submit.waitSemaphoreInfoCount = 1;
@@ -274,7 +285,7 @@ void Frames::record(Slot& slot, const ImDrawData& data) {
 }
 
 void Frames::capture(std::function<void(Image)> take) {
-  if (!readable_) throw Error(ErrorCode::failed, "this display's pictures can't be read back");
+  if (!swapchain_.readable) throw Error(ErrorCode::failed, "this display's pictures can't be read back");
   captures_.push_back(std::move(take));
 }
 
@@ -282,16 +293,17 @@ void Frames::draw(const ImDrawData& data) {
   Slot& slot = slots_[next_frame_ % slots_.size()];
   slot.frame = next_frame_++;
   slot.image = *acquired_;
-  slot.extent = extent_;
+  slot.extent = swapchain_.extent;
   acquired_.reset();
   const VkFence fence = slot.fence.get();
   check(device_.vk().vkResetFences(device_.handle(), 1, &fence), "vkResetFences");
   slot.commands->reset();
-  if (readable_ && !captures_.empty()) {
+  if (swapchain_.readable && !captures_.empty()) {
     slot.captures = std::move(captures_);
     captures_.clear();
     slot.pixels = std::make_unique<Buffer>(device_, BufferKind::readback,
-                                           uint64_t{extent_.width} * extent_.height * 4, "screenshot");
+                                           uint64_t{swapchain_.extent.width} * swapchain_.extent.height * 4,
+                                           "screenshot");
   }
   record(slot, data);
   present(slot);

@@ -6,11 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "apps/desktop/gpu/presenter.h"
+#include "apps/desktop/engine/slow_calls.h"
 #include "apps/desktop/gpu/texture.h"
 #include "apps/desktop/gpu/ui_renderer.h"
 #include "images/image.h"
@@ -41,7 +42,6 @@ class Frames {
   void draw(const ImDrawData& data);
   // Nothing is in flight.
   bool idle() const;
-  uint64_t drawn() const { return next_frame_ - 1; }
 
   // The next frame's pixels, as soon as the device has drawn it. Error(failed) where the display keeps them.
   void capture(std::function<void(Image)> take);
@@ -63,17 +63,23 @@ class Frames {
     DeviceHandle<VkSemaphore> drawn;
   };
 
+  struct Swapchain {
+    DeviceHandle<VkSwapchainKHR> handle;
+    std::vector<Target> targets;
+    VkExtent2D extent{};
+    bool readable = false;  // its images can be copied from
+  };
   // What a window of another size has left behind. The queue may not have come to the last present yet; it
   // has when a later frame is drawn.
   struct Retired {
-    DeviceHandle<VkSwapchainKHR> swapchain;
-    std::vector<Target> targets;
+    Swapchain swapchain;
     uint64_t until = 0;
   };
 
-  void make_swapchain(VkExtent2D size);
+  // Without a handle where the window has no area.
+  Swapchain make_swapchain(VkExtent2D size, VkSwapchainKHR old) const;
+  void take_swapchain(Swapchain swapchain);
   void present(const Slot& slot);
-  void take_present_result(VkResult result);
   void finish_captures(Slot& slot);
   void record(Slot& slot, const ImDrawData& data);
 
@@ -81,13 +87,12 @@ class Frames {
   VkSurfaceKHR surface_;
   VkSurfaceFormatKHR format_{};
   VkPresentModeKHR mode_ = VK_PRESENT_MODE_FIFO_KHR;
-  bool readable_ = false;  // the display's images can be copied from
-  // Where presenting waits on the host: then a thread does it.
-  std::unique_ptr<Presenter> presenter_;
-  VkExtent2D extent_{};
-  bool outdated_ = false;
-  DeviceHandle<VkSwapchainKHR> swapchain_;
-  std::vector<Target> targets_;
+  SlowCalls slow_calls_;
+  Swapchain swapchain_;
+  bool outdated_ = false;  // it fits the window no more
+  // While one of them is under way, the swapchain is the driver's.
+  std::future<Swapchain> making_;
+  std::future<VkResult> presenting_;
   std::vector<Retired> retired_;
   std::unique_ptr<TextureStore> textures_;
   std::unique_ptr<UiRenderer> renderer_;

@@ -2,10 +2,12 @@
 
 #include <volk.h>
 
+#include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <string>
 
-#include "apps/desktop/gpu/image_barrier.h"
+#include "apps/desktop/gpu/color_image.h"
 #include "runtime/graph/bound_dispatch.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
@@ -39,7 +41,7 @@ DeviceHandle<VkSampler> make_sampler(Device& device, VkFilter filter) {
 
 }  // namespace
 
-TextureStore::TextureStore(Device& device) : device_(device) {
+TextureStore::TextureStore(Device& device, SlowCalls& slow_calls) : device_(device), slow_calls_(slow_calls) {
   const VkDescriptorSetLayoutBinding binding{.binding = 0,
                                              .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
                                              .descriptorCount = 1,
@@ -72,21 +74,24 @@ TextureStore::~TextureStore() {
   kept_.clear();
 }
 
-Texture::Texture(TextureStore& store, uint32_t width, uint32_t height)
-    : store_(store), width_(width), height_(height) {}
+Texture::Texture(Device& device, uint32_t width, uint32_t height)
+    : device_(device), width_(width), height_(height) {}
 
-Texture::~Texture() { store_.destroy(*this); }
+Texture::~Texture() {
+  coming_ = {};
+  view_ = {};
+  if (!image_) return;
+  vmaDestroyImage(device_.allocator(), image_, allocation_);
+  device_.count_freed(true, uint64_t{width_} * height_ * 4);
+}
 
-void TextureStore::destroy(Texture& texture) {
-  if (texture.set_) device_.vk().vkFreeDescriptorSets(device_.handle(), pool_.get(), 1, &texture.set_);
-  texture.view_ = {};
-  if (!texture.image_) return;
-  vmaDestroyImage(device_.allocator(), texture.image_, texture.allocation_);
-  device_.count_freed(true, uint64_t{texture.width_} * texture.height_ * 4);
+void TextureStore::retire(std::unique_ptr<Texture> texture) {
+  device_.vk().vkFreeDescriptorSets(device_.handle(), pool_.get(), 1, &texture->set_);
+  slow_calls_.discard(std::move(texture));
 }
 
 TexturePointer TextureStore::make(uint32_t width, uint32_t height, Sampling sampling) {
-  std::unique_ptr<Texture> texture(new Texture(*this, width, height));
+  std::unique_ptr<Texture> texture(new Texture(device_, width, height));
   VkImageCreateInfo image{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
   image.imageType = VK_IMAGE_TYPE_2D;
   image.format = format;
@@ -107,15 +112,6 @@ TexturePointer TextureStore::make(uint32_t width, uint32_t height, Sampling samp
   check(made, "vmaCreateImage");
   device_.count_allocated(true, uint64_t{width} * height * 4);
 
-  VkImageViewCreateInfo view{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
-  view.image = texture->image_;
-  view.viewType = VK_IMAGE_VIEW_TYPE_2D;
-  view.format = format;
-  view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-  VkImageView made_view = VK_NULL_HANDLE;
-  check(device_.vk().vkCreateImageView(device_.handle(), &view, nullptr, &made_view), "vkCreateImageView");
-  texture->view_ = {device_.handle(), made_view, device_.vk().vkDestroyImageView};
-
   const VkDescriptorSetLayout layout = layout_.get();
   VkDescriptorSetAllocateInfo sets{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
   sets.descriptorPool = pool_.get();
@@ -123,36 +119,90 @@ TexturePointer TextureStore::make(uint32_t width, uint32_t height, Sampling samp
   sets.pSetLayouts = &layout;
   check(device_.vk().vkAllocateDescriptorSets(device_.handle(), &sets, &texture->set_),
         "vkAllocateDescriptorSets");
-  const VkDescriptorImageInfo picture{(sampling == Sampling::smooth ? smooth_ : sharp_).get(), made_view,
+  texture->sampler_ = (sampling == Sampling::smooth ? smooth_ : sharp_).get();
+  texture->coming_ = slow_calls_.make(
+      [&device = device_, of = texture->image_] { return make_color_view(device, of, format); });
+  // Frames in flight, and the one that is being built, may draw what nobody else holds any more: the last
+  // holder hands it to the frames.
+  TexturePointer made_texture(texture.release(), [this](Texture* gone) {
+    const auto end = [this](Texture* last) { retire(std::unique_ptr<Texture>(last)); };
+    kept_.push_back({frame_ + 1, std::shared_ptr<Texture>(gone, end)});
+  });
+  unmade_.push_back(made_texture);
+  return made_texture;
+}
+
+TexturePointer TextureStore::make_or_keep(const TexturePointer& had, uint32_t width, uint32_t height,
+                                          Sampling sampling) {
+  return had && had->width() == width && had->height() == height ? had : make(width, height, sampling);
+}
+
+void TextureStore::take_view(Texture& texture) {
+  texture.view_ = texture.coming_.get();
+  const VkDescriptorImageInfo picture{texture.sampler_, texture.view_.get(),
                                       VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
   VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-  write.dstSet = texture->set_;
+  write.dstSet = texture.set_;
   write.descriptorCount = 1;
   write.descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
   write.pImageInfo = &picture;
   device_.vk().vkUpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
-  // Frames in flight may still draw what nobody else holds any more: the last holder hands it to the frames.
-  Texture* raw = texture.release();
-  return TexturePointer(raw, [this](Texture* gone) {
-    kept_.push_back({frame_, std::shared_ptr<void>(gone, [](void* p) { delete static_cast<Texture*>(p); })});
+}
+
+void TextureStore::collect() {
+  // What nobody wants any more is not filled either.
+  std::erase_if(updates_, [](const Update& update) {
+    return update.texture.use_count() == 1 || update.texture->failed();
   });
+  for (size_t i = 0; i < unmade_.size();) {
+    const TexturePointer texture = unmade_[i].lock();
+    if (texture && !has_come(texture->coming_)) {
+      ++i;
+      continue;
+    }
+    unmade_.erase(unmade_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (texture) take_view(*texture);
+  }
+}
+
+std::shared_ptr<const Buffer> stage_picture(Device& device, std::span<const uint8_t> pixels) {
+  auto staging = std::make_shared<Buffer>(device, BufferKind::upload, pixels.size(), "picture");
+  std::memcpy(staging->mapped().data(), pixels.data(), pixels.size());
+  staging->flush();
+  return staging;
 }
 
 void TextureStore::write(const TexturePointer& texture, std::span<const uint8_t> pixels) {
+  write(texture, stage_picture(device_, pixels));
+}
+
+void TextureStore::write(const TexturePointer& texture, std::shared_ptr<const Buffer> pixels) {
   const uint64_t bytes = uint64_t{texture->width_} * texture->height_ * 4;
-  if (pixels.size() != bytes) {
-    throw Error(ErrorCode::usage, "a picture has " + std::to_string(pixels.size()) + " bytes, expected " +
+  if (pixels->bytes() != bytes) {
+    throw Error(ErrorCode::usage, "a picture has " + std::to_string(pixels->bytes()) + " bytes, expected " +
                                       std::to_string(bytes));
   }
-  auto staging = std::make_shared<Buffer>(device_, BufferKind::upload, bytes, "picture");
-  std::memcpy(staging->mapped().data(), pixels.data(), bytes);
-  staging->flush();
-  updates_.push_back({texture, staging->handle(), 0, staging});
+  const VkBuffer buffer = pixels->handle();
+  add({texture, buffer, 0, std::move(pixels)});
 }
 
 void TextureStore::copy(const TexturePointer& texture, const Buffer& buffer, uint64_t offset,
-                        std::shared_ptr<void> owner) {
-  updates_.push_back({texture, buffer.handle(), offset, std::move(owner)});
+                        std::shared_ptr<const void> owner) {
+  add({texture, buffer.handle(), offset, std::move(owner)});
+}
+
+void TextureStore::add(Update update) {
+  // What would be overwritten at once is not copied.
+  std::erase_if(updates_, [&](const Update& older) { return older.texture == update.texture; });
+  updates_.push_back(std::move(update));
+}
+
+bool TextureStore::waits(const Texture& texture) const {
+  return std::ranges::any_of(updates_, [&](const Update& u) { return u.texture.get() == &texture; });
+}
+
+bool TextureStore::waits_for_new() const {
+  return std::ranges::any_of(updates_, [](const Update& update) { return !update.texture->filled_; });
 }
 
 std::vector<uint8_t> TextureStore::read(const Texture& texture) {
@@ -182,12 +232,15 @@ std::vector<uint8_t> TextureStore::read(const Texture& texture) {
 
 void TextureStore::record(VkCommandBuffer commands, uint64_t frame) {
   frame_ = frame;
-  if (updates_.empty()) return;
+  // Those whose textures are made, in their order.
+  const auto unmade =
+      std::ranges::stable_partition(updates_, [](const Update& update) { return update.texture->made(); });
+  if (unmade.begin() == updates_.begin()) return;
   // What shaders and copies wrote into the buffers that are copied from.
   record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
                  VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT,
                  VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_READ_BIT);
-  for (Update& update : updates_) {
+  for (Update& update : std::ranges::subrange(updates_.begin(), unmade.begin())) {
     Texture& texture = *update.texture;
     record_image_barrier(device_, commands, texture.image_, forgotten, filled);
     VkBufferImageCopy region{};
@@ -201,13 +254,13 @@ void TextureStore::record(VkCommandBuffer commands, uint64_t frame) {
     kept_.push_back({frame, std::move(update.owner)});
     kept_.push_back({frame, std::move(update.texture)});
   }
-  updates_.clear();
+  updates_.erase(updates_.begin(), unmade.begin());
 }
 
 void TextureStore::finished(uint64_t frame) {
   // Freeing one may hand in another: the queue is not touched while something dies.
   while (!kept_.empty() && kept_.front().frame <= frame) {
-    const std::shared_ptr<void> gone = std::move(kept_.front().what);
+    const std::shared_ptr<const void> gone = std::move(kept_.front().what);
     kept_.pop_front();
   }
 }

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "apps/desktop/engine/slow_calls.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/handle.h"
 #include "runtime/vk/memory.h"
@@ -28,18 +30,29 @@ class Texture {
 
   uint32_t width() const { return width_; }
   uint32_t height() const { return height_; }
-  // What ImGui calls ImTextureID.
-  void* id() const { return set_; }
+  // What ImGui calls ImTextureID: this texture, which ImGui takes without const.
+  void* id() const { return const_cast<Texture*>(this); }
+  // The driver has made it: the next frame fills it and can draw it.
+  bool made() const { return static_cast<bool>(view_); }
+  // Null until a frame was recorded that fills it: before, there is nothing to be drawn.
+  VkDescriptorSet drawable() const { return filled_ ? set_ : VK_NULL_HANDLE; }
 
  private:
   friend class TextureStore;
-  Texture(TextureStore& store, uint32_t width, uint32_t height);
+  Texture(Device& device, uint32_t width, uint32_t height);
 
-  TextureStore& store_;
+  // The driver could not make it.
+  bool failed() const { return !view_ && !coming_.valid(); }
+
+  using View = DeviceHandle<VkImageView>;
+
+  Device& device_;
   uint32_t width_, height_;
   VkImage image_ = VK_NULL_HANDLE;
   VmaAllocation_T* allocation_ = nullptr;
-  DeviceHandle<VkImageView> view_;
+  std::future<View> coming_;  // until it is view_
+  View view_;
+  VkSampler sampler_ = VK_NULL_HANDLE;
   VkDescriptorSet set_ = VK_NULL_HANDLE;
   bool filled_ = false;
 };
@@ -47,25 +60,38 @@ using TexturePointer = std::shared_ptr<Texture>;
 
 enum class Sampling : uint8_t { smooth, sharp };
 
+// Pixels that a texture can be filled from, copied to where the device reads them. Any thread may do that.
+std::shared_ptr<const Buffer> stage_picture(Device& device, std::span<const uint8_t> pixels);
+
 // Makes textures, and keeps what frames in flight still read. All of it belongs to the UI thread.
 class TextureStore {
  public:
-  explicit TextureStore(Device& device);
+  TextureStore(Device& device, SlowCalls& slow_calls);
   // The device must be idle and all textures gone.
   ~TextureStore();
   TextureStore(const TextureStore&) = delete;
   TextureStore& operator=(const TextureStore&) = delete;
 
   TexturePointer make(uint32_t width, uint32_t height, Sampling sampling = Sampling::smooth);
-  // With the next frame: copies the host's pixels (taken now), or a part of a device buffer, which must not
-  // change until that frame is drawn and is kept alive by `owner`.
+  // `had`, if it is one of that size.
+  TexturePointer make_or_keep(const TexturePointer& had, uint32_t width, uint32_t height,
+                              Sampling sampling = Sampling::smooth);
+  // With the next frame that finds the texture made: copies the host's pixels (taken now), or a part of a
+  // device buffer, which must not change while waits(texture) and is kept alive by `owner`.
   void write(const TexturePointer& texture, std::span<const uint8_t> pixels);
+  void write(const TexturePointer& texture, std::shared_ptr<const Buffer> pixels);
   void copy(const TexturePointer& texture, const Buffer& buffer, uint64_t offset,
-            std::shared_ptr<void> owner);
+            std::shared_ptr<const void> owner);
+  // No frame that fills it as was asked has been recorded yet.
+  bool waits(const Texture& texture) const;
+  // There are textures that were to be filled and that can't be drawn yet.
+  bool waits_for_new() const;
 
   // What it holds, once a frame was recorded after it was filled; waits for the device. For tests and files.
   std::vector<uint8_t> read(const Texture& texture);
 
+  // Takes the textures that the driver has made; once a frame, before they are drawn.
+  void collect();
   // Records what was asked for since the last frame; `frame` numbers rise.
   void record(VkCommandBuffer commands, uint64_t frame);
   // The device has finished all frames up to this one.
@@ -74,26 +100,29 @@ class TextureStore {
   VkDescriptorSetLayout layout() const { return layout_.get(); }
 
  private:
-  friend class Texture;
   struct Update {
     TexturePointer texture;
     VkBuffer buffer = VK_NULL_HANDLE;
     uint64_t offset = 0;
-    std::shared_ptr<void> owner;
+    std::shared_ptr<const void> owner;
   };
   struct Kept {
     uint64_t frame = 0;
-    std::shared_ptr<void> what;
+    std::shared_ptr<const void> what;
   };
-  void destroy(Texture& texture);
+  void take_view(Texture& texture);
+  void add(Update update);
+  void retire(std::unique_ptr<Texture> texture);
 
   Device& device_;
+  SlowCalls& slow_calls_;
   DeviceHandle<VkDescriptorSetLayout> layout_;
   DeviceHandle<VkDescriptorPool> pool_;
   DeviceHandle<VkSampler> smooth_, sharp_;
+  std::vector<std::weak_ptr<Texture>> unmade_;
   std::vector<Update> updates_;
   std::deque<Kept> kept_;
-  uint64_t frame_ = 0;
+  uint64_t frame_ = 0;  // the last that was recorded
 };
 
 }  // namespace vitrine::desktop

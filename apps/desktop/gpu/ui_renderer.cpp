@@ -185,7 +185,8 @@ void UiRenderer::draw(VkCommandBuffer commands, const ImDrawData& data, VkExtent
       const VkRect2D scissor{{static_cast<int32_t>(left), static_cast<int32_t>(top)},
                              {static_cast<uint32_t>(right - left), static_cast<uint32_t>(bottom - top)}};
       vk.vkCmdSetScissor(commands, 0, 1, &scissor);
-      const auto set = static_cast<VkDescriptorSet>(command.GetTexID());
+      const VkDescriptorSet set = static_cast<const Texture*>(command.GetTexID())->drawable();
+      if (set == VK_NULL_HANDLE) continue;
       if (set != bound) {
         vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout_.get(), 0, 1, &set, 0,
                                    nullptr);

@@ -1,6 +1,8 @@
-#include "apps/desktop/gpu/image_barrier.h"
+#include "apps/desktop/gpu/color_image.h"
 
 #include <volk.h>
+
+#include "runtime/vk/result.h"
 
 namespace vitrine::desktop {
 
@@ -20,6 +22,17 @@ void record_image_barrier(Device& device, VkCommandBuffer commands, VkImage imag
   info.imageMemoryBarrierCount = 1;
   info.pImageMemoryBarriers = &barrier;
   device.vk().vkCmdPipelineBarrier2(commands, &info);
+}
+
+DeviceHandle<VkImageView> make_color_view(Device& device, VkImage image, VkFormat format) {
+  VkImageViewCreateInfo info{VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
+  info.image = image;
+  info.viewType = VK_IMAGE_VIEW_TYPE_2D;
+  info.format = format;
+  info.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+  VkImageView made = VK_NULL_HANDLE;
+  check(device.vk().vkCreateImageView(device.handle(), &info, nullptr, &made), "vkCreateImageView");
+  return {device.handle(), made, device.vk().vkDestroyImageView};
 }
 
 }  // namespace vitrine::desktop
