@@ -68,10 +68,25 @@ void draw_answer(App& app) {
   const auto& answer = drawing.answer();
   const std::optional<size_t> best = drawing.best();
   const std::vector<std::string> labels = drawing.labels();
+  const float side = 84 * app.scale(), width = ImGui::GetContentRegionAvail().x;
+  ImGui::BeginGroup();
   heading("THE MODEL SAYS");
   ImGui::PushFont(fonts().large);
   ImGui::TextUnformatted(best && *best < labels.size() ? labels[*best].c_str() : " ");
   ImGui::PopFont();
+  if (best) faint("answered in " + seconds_text(answer->seconds));
+  ImGui::EndGroup();
+  ImGui::SameLine(width - side);
+  ImGui::BeginGroup();
+  heading("WHAT IT SEES");
+  const ImVec2 corner = ImGui::GetCursorScreenPos(), end{corner.x + side, corner.y + side};
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(corner, end, IM_COL32(12, 12, 14, 255));
+  if (const Texture* seen = drawing.seen()) list.AddImage(seen->id(), corner, end);
+  ImGui::Dummy({side, side});
+  if (best) hint("28 x 28 pixels: the drawing shrunk and centered, as the model was trained");
+  ImGui::EndGroup();
+  ImGui::Spacing();
   for (size_t i = 0; i < labels.size(); ++i) {
     const double share =
         best && i < answer->probabilities.size() ? static_cast<double>(answer->probabilities[i]) : 0;
@@ -79,16 +94,6 @@ void draw_answer(App& app) {
     if (best) std::snprintf(number, sizeof number, "%.1f %%", share * 100);
     share_bar(labels[i], share, number, best == i);
   }
-  ImGui::Spacing();
-  heading("WHAT IT SEES");
-  const float side = 112 * app.scale();
-  const ImVec2 corner = ImGui::GetCursorScreenPos();
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  list.AddRectFilled(corner, {corner.x + side, corner.y + side}, IM_COL32(12, 12, 14, 255));
-  if (const Texture* seen = drawing.seen())
-    list.AddImage(seen->id(), corner, {corner.x + side, corner.y + side});
-  ImGui::Dummy({side, side});
-  if (best) faint("28 x 28 pixels, answered in " + seconds_text(answer->seconds));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void draw_cells(const StructureNode& node) {
   ImGui::TableNextColumn();
   if (node.flops > 0) ImGui::TextUnformatted(count_of(node.flops, "").c_str());
   ImGui::TableNextColumn();
-  faint(node.what);
+  faint_wrapped(node.what);
 }
 
 // `open_path` unfolds groups on the first frame, so that a newcomer sees one block from within.
