@@ -299,8 +299,11 @@ void App::say(std::string sentence) {
 std::string App::said() const { return glfwGetTime() - said_at_ < 8 ? said_ : std::string(); }
 
 bool App::busy() const {
+  // Nobody draws the frame that something waits for while the window is minimised.
+  const bool frame_comes = !window_->minimised();
   return next_device_ || !worker_->idle() || !thumbnail_worker_->idle() || !export_worker_->idle() ||
-         looking_->busy() || drawing_->busy() || gpu_->frames->textures().waits_for_new();
+         looking_->busy() || drawing_->busy() ||
+         (frame_comes && (looking_->copying() || gpu_->frames->textures().waits_for_new()));
 }
 
 // ---- the loop ----

@@ -276,10 +276,7 @@ bool Looking::copying() const {
          (rollout_ && waits(rollout_->texture));
 }
 
-bool Looking::busy() const {
-  // While a map is still to be copied, update() asks for no other, whatever was chosen meanwhile.
-  return loading_ || looking_ || mapping_ || profiling_ || copying();
-}
+bool Looking::busy() const { return loading_ || looking_ || mapping_ || profiling_; }
 
 // ---- what there is ----
 

@@ -48,6 +48,9 @@ class Looking {
   // ---- once a frame: asks for what the view shows and isn't there ----
   void update(View view);
   bool busy() const;  // something that was asked for isn't there yet
+  // A frame is still to copy what a shader has written. It must not change before, so that update() asks for
+  // nothing, whatever was chosen meanwhile.
+  bool copying() const;
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
   // ---- the model ----
@@ -107,8 +110,6 @@ class Looking {
   void show_maps(const std::shared_ptr<ModelSession>& session, Maps maps, const PictureView::Pixels& pixels);
   void ask_for_features();
   PictureView::HeatChoice wanted(View view) const;
-  // A frame is still to copy what a shader has written: it must not change before.
-  bool copying() const;
 
   PipelineStore& pipelines_;
   TextureStore& textures_;
