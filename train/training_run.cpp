@@ -67,6 +67,7 @@ DatasetOptions dataset_options(const TrainConfig& config) {
 std::filesystem::path checkpoint_in(const std::filesystem::path& out) {
   return out / "checkpoint.safetensors";
 }
+std::filesystem::path settings_in(const std::filesystem::path& out) { return out / "training.json"; }
 
 std::string fingerprint_of(const Dataset& data) {
   // FNV-1a of the labels: cheap, and another data set has others.
@@ -85,8 +86,9 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       trainer_(pipelines, config, total_updates(config, train.count()),
                {.recompute = options_.recompute, .plan = options_.plan, .go_on = options_.go_on}) {
   require_fit(config_, data_);
-  const std::filesystem::path checkpoint = checkpoint_in(options_.out);
-  if (options_.resume && std::filesystem::exists(checkpoint)) {
+  const bool has_to = !options_.from.empty();
+  const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
+  if (has_to || (options_.resume && std::filesystem::exists(checkpoint))) {
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
     return;
   }
@@ -111,15 +113,14 @@ void TrainingRun::save() {
 
 void TrainingRun::save_to(const std::filesystem::path& folder) {
   settle();
-  constexpr const char* settings = "training.json";
-  AtomicFolder written(folder, {checkpoint_in({}).string(), settings, "config.json",
+  AtomicFolder written(folder, {checkpoint_in({}).string(), settings_in({}).string(), "config.json",
                                 "preprocessor_config.json", "model.safetensors"});
   // After an epoch's last batch the next one begins.
   const TrainingPosition here =
       position_.batch < batches_an_epoch() ? position_ : TrainingPosition{.epoch = position_.epoch + 1};
   save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
   const std::string text = to_json(config_).dump(2) + "\n";
-  write_file_atomically(written.path() / settings, std::as_bytes(std::span(text)));
+  write_file_atomically(settings_in(written.path()), std::as_bytes(std::span(text)));
   write_model(written.path(), trainer_, class_names());
   written.commit();
 }

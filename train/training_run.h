@@ -46,6 +46,8 @@ struct TrainingOptions {
   std::filesystem::path out;  // folder: checkpoint, and the model at the end; empty: nothing is written
   // Goes on from out's checkpoint; where there is none, begins.
   bool resume = false;
+  // Goes on from the checkpoint in this folder, which has to be there; nothing else is done with it.
+  std::filesystem::path from;
   bool recompute = false;
   // Saves after so many seconds, besides at every epoch's end.
   double checkpoint_seconds = 60;
@@ -103,8 +105,9 @@ uint64_t total_updates(const TrainConfig& config, uint64_t samples);
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
 
-// The checkpoint of a training that writes to `out`.
+// The checkpoint of a training that writes to `out`, and the settings that save_to() puts beside it.
 std::filesystem::path checkpoint_in(const std::filesystem::path& out);
+std::filesystem::path settings_in(const std::filesystem::path& out);
 
 // Loss without label smoothing, and accuracy, of a trainer's model on all samples of a data set.
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/desktop/engine/model_list.h"
+#include "runtime/util/text.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -25,9 +26,12 @@ Training::Training(PipelineStore& pipelines, TextureStore& textures, std::functi
 
 void Training::start(const std::string& config, const std::filesystem::path& data) {
   const std::filesystem::path named = find_asset("configs").value_or("configs") / (config + ".json");
-  const std::filesystem::path file = std::filesystem::exists(named) ? named : std::filesystem::path(config);
-  TrainingRequest request{.config = read_train_config(file), .data = data};
-  config_name_ = file.stem().string();
+  const std::filesystem::path given = config;
+  const bool is_named = std::filesystem::exists(named);
+  const bool goes_on = !is_named && std::filesystem::is_directory(given);
+  const std::filesystem::path file = is_named ? named : goes_on ? settings_in(given) : given;
+  TrainingRequest request{.config = read_train_config(file), .from = goes_on ? given : "", .data = data};
+  config_name_ = goes_on ? shown((given / "").parent_path().filename()) : file.stem().string();
   session_.start(std::move(request));
   state_ = session_.state();
 }

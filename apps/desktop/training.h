@@ -18,8 +18,8 @@ class Training {
  public:
   Training(PipelineStore& pipelines, TextureStore& textures, std::function<void()> wake);
 
-  // `config` is a file, or the name of one in configs/. Without data, digits are drawn here. Error where the
-  // configuration can't be read.
+  // `config` is a file, the name of one in configs/, or a folder that a training was saved to, which goes on.
+  // Without data, digits are drawn here. Error where the configuration can't be read.
   void start(const std::string& config, const std::filesystem::path& data);
   void pause() { session_.pause(); }
   void resume() { session_.resume(); }

@@ -163,9 +163,25 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     CHECK(test::read_whole_file(folder / "watched" / "config.json") ==
           test::read_whole_file(plain / "config.json"));
 
-    // What was saved in the middle goes on without the app, with the settings that lie beside it.
-    const TrainConfig saved = read_train_config(folder / "half" / "training.json");
+    // What was saved in the middle goes on in another session, with the settings that lie beside it.
+    const TrainConfig saved = read_train_config(settings_in(folder / "half"));
     CHECK(saved == config);
+    const auto half = tensors_in(checkpoint_in(folder / "half"));
+    Watched again;
+    again.session.start({.config = saved, .from = folder / "half", .data = data.folder.path()});
+    const auto begun = again.wait_for(TrainingStage::training);
+    CHECK(begun->step >= first->step);
+    const auto end = again.wait_for(TrainingStage::finished);
+    CHECK(end->step == last->step);
+    CHECK(end->losses.front().first == first->step + 1);
+    CHECK(end->tests.front().step == first->step);
+    again.save(folder / "again");
+    CHECK(tensors_in(folder / "again" / "model.safetensors") == tensors_in(plain / "model.safetensors"));
+    CHECK(tensors_in(checkpoint_in(folder / "again")) == tensors_in(checkpoint_in(plain)));
+    // Nothing was written to where it came from.
+    CHECK(tensors_in(checkpoint_in(folder / "half")) == half);
+
+    // And without the app.
     const auto resumed = train_plainly(saved, data.folder.path(), folder / "half", true);
     CHECK(tensors_in(resumed / "model.safetensors") == tensors_in(plain / "model.safetensors"));
   }
@@ -291,6 +307,8 @@ TEST_CASE("what goes wrong is said in one sentence, and the next training starts
   TrainConfig other = tiny_config(1);
   other.model.image_height = other.model.image_width = 12;
   CHECK(fails_with({.config = other, .data = data.folder.path()}).find("12 x 12") != std::string::npos);
+  CHECK(fails_with({.config = tiny_config(1), .from = folder / "no run", .data = data.folder.path()})
+            .find("no run") != std::string::npos);
   CHECK(fails_with({.config = tiny_config(1)}).find("4 classes") != std::string::npos);
 
   watched.session.save(folder / "model");

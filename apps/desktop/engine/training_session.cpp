@@ -186,8 +186,12 @@ class TrainingSession::Job {
 
     tell(TrainingStage::compiling);
     TrainingRun run(pipelines_, config, *data,
-                    {.plan = {.slice_seconds = slice_seconds}, .go_on = [&] { return !ending_.load(); }});
+                    {.from = request_.from, .plan = {.slice_seconds = slice_seconds}, .go_on = [&] {
+                       return !ending_.load();
+                     }});
     draft_.can_save = true;
+    draft_.step = run.trainer().counts().passes;
+    draft_.epoch = run.position().epoch + 1;
     const Selection part(
         *test, representative_samples(*test, shown_samples, request_.test_batches * config.batch_size));
     test_on(run, part);
@@ -219,7 +223,6 @@ class TrainingSession::Job {
     draft_.test_samples = test.count();
     draft_.shape = data.shape();
     draft_.class_names = config.class_names.empty() ? data.class_names() : config.class_names;
-    draft_.epoch = 1;
     draft_.epochs = config.epochs;
     draft_.steps = config.epochs * ((data.count() + config.batch_size - 1) / config.batch_size);
   }

@@ -21,6 +21,7 @@ namespace vitrine::desktop {
 
 struct TrainingRequest {
   TrainConfig config;
+  std::filesystem::path from;  // a folder that a training was saved to, which goes on; empty: from the start
   // A data set's folder; empty: digits are drawn with this machine's fonts, of the model's size.
   std::filesystem::path data;
   DigitSet digits{.train = 10000, .test = 2000};

@@ -134,23 +134,33 @@ std::string_view stage_text(TrainingStage stage) {
 
 void draw_start(App& app) {
   static int chosen = 0;
-  static std::array<char, 4096> data{};
+  static std::array<char, 4096> data{}, saved{"vitrine-model"};
   constexpr std::array<std::pair<const char*, const char*>, 2> configs{
       {{"digits", "a small ViT (0.2 M parameters) on digits"},
        {"mnist-myvit", "MyViT, a tiny one written out head by head"}}};
+  constexpr int goes_on = configs.size();
   heading("TRAIN A MODEL");
   ImGui::TextUnformatted("Draws 10 000 digits with this machine's fonts and learns them, while you watch.");
   ImGui::Spacing();
   for (size_t i = 0; i < configs.size(); ++i) {
     ImGui::RadioButton(configs[i].second, &chosen, static_cast<int>(i));
   }
+  ImGui::RadioButton("go on with a saved training:", &chosen, goes_on);
+  ImGui::SameLine();
+  ImGui::BeginDisabled(chosen != goes_on);
+  ImGui::SetNextItemWidth(220 * app.scale());
+  ImGui::InputText("##saved", saved.data(), saved.size());
+  ImGui::EndDisabled();
+  hint("The folder that it was saved to");
   ImGui::Spacing();
-  ImGui::SetNextItemWidth(420 * app.scale());
-  ImGui::InputTextWithHint("##data", "your own data: a folder of IDX files (empty: drawn digits)",
+  ImGui::SetNextItemWidth(540 * app.scale());
+  ImGui::InputTextWithHint("##data", "your own data: a folder with MNIST's files or train/CLASS/pictures (empty: drawn digits)",
                            data.data(), data.size());
   ImGui::Spacing();
-  if (ImGui::Button("Start training", {160 * app.scale(), 0}))
-    app.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
+  if (ImGui::Button("Start training", {160 * app.scale(), 0})) {
+    app.start_training(chosen == goes_on ? saved.data() : configs[static_cast<size_t>(chosen)].first,
+                       data.data());
+  }
 }
 
 void draw_buttons(App& app, const TrainingState& state) {
