@@ -213,6 +213,15 @@ void App::start_training(const std::string& config, const std::filesystem::path&
   show_next_frames(3);
 }
 
+void App::go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data) {
+  try {
+    training_->go_on(folder, data);
+  } catch (const Error& error) {
+    say_error(error.what());
+  }
+  show_next_frames(3);
+}
+
 void App::set_dark(bool dark) {
   dark_ = dark;
   apply_theme(dark_, scale_);
@@ -367,7 +376,6 @@ void App::update() {
   for (std::string& warning : looking_->take_warnings()) say_error(std::move(warning));
   looking_->update(view_);
   training_->update();
-  if (window_->content_scale() != scale_) rescale(window_->content_scale());
 }
 
 void App::build_frame() {
@@ -442,6 +450,8 @@ int App::run() {
     } catch (const Error& error) {
       say_error(error.what());
     }
+    // Where that fails there are no letters to say it with.
+    if (window_->content_scale() != scale_) rescale(window_->content_scale());
     timer.did(Part::other);
     gpu_->frames->collect();
     const bool ready = due && gpu_->frames->ready(window_->framebuffer());
@@ -462,7 +472,7 @@ int App::run() {
       timer.did(Part::submit);
       frames_wanted_ = std::max(0, frames_wanted_ - 1);
     }
-    const FrameLog::Frame times = timer.end(busy() || training_->running());
+    const FrameLog::Frame times = timer.end(!worker_->idle() || drawing_->busy() || training_->running());
     // Turns in which there was nothing to draw are only worth a line when they kept the thread.
     constexpr double noticeable = 2;  // milliseconds
     if (ready || times.turn > noticeable) script_->log().add(times);

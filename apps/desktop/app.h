@@ -56,6 +56,7 @@ class App {
   void show_tab(const Tab& tab);
   void set_dark(bool dark);
   void start_training(const std::string& config, const std::filesystem::path& data);
+  void go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data);
   void set_help(bool shown) { help_ = shown; }
   void export_picture(const std::filesystem::path& path);
   void export_numbers(const std::filesystem::path& path);

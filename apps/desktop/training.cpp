@@ -1,6 +1,7 @@
 #include "apps/desktop/training.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "apps/desktop/engine/model_list.h"
@@ -25,13 +26,24 @@ Training::Training(PipelineStore& pipelines, TextureStore& textures, std::functi
     : textures_(textures), session_(pipelines, std::move(wake)), state_(session_.state()) {}
 
 void Training::start(const std::string& config, const std::filesystem::path& data) {
-  const std::filesystem::path named = find_asset("configs").value_or("configs") / (config + ".json");
   const std::filesystem::path given = config;
-  const bool is_named = std::filesystem::exists(named);
-  const bool goes_on = !is_named && std::filesystem::is_directory(given);
-  const std::filesystem::path file = is_named ? named : goes_on ? settings_in(given) : given;
-  TrainingRequest request{.config = read_train_config(file), .from = goes_on ? given : "", .data = data};
-  config_name_ = goes_on ? shown((given / "").parent_path().filename()) : file.stem().string();
+  std::error_code none;
+  if (given == given.filename()) {
+    const std::filesystem::path named = find_asset("configs").value_or("configs") / (config + ".json");
+    if (std::filesystem::exists(named, none))
+      return start({.config = read_train_config(named), .data = data}, config);
+  }
+  if (std::filesystem::is_directory(given, none)) return go_on(given, data);
+  start({.config = read_train_config(given), .data = data}, shown(given.stem()));
+}
+
+void Training::go_on(const std::filesystem::path& folder, const std::filesystem::path& data) {
+  start({.config = read_train_config(settings_in(folder)), .from = folder, .data = data},
+        shown((folder / "").parent_path().filename()));
+}
+
+void Training::start(TrainingRequest request, std::string name) {
+  config_name_ = std::move(name);
   session_.start(std::move(request));
   state_ = session_.state();
 }

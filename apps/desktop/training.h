@@ -18,9 +18,11 @@ class Training {
  public:
   Training(PipelineStore& pipelines, TextureStore& textures, std::function<void()> wake);
 
-  // `config` is a file, the name of one in configs/, or a folder that a training was saved to, which goes on.
-  // Without data, digits are drawn here. Error where the configuration can't be read.
+  // `config` is the name of a file in configs/, a file, or a folder for go_on(). Without data, digits are
+  // drawn here. Error where the configuration can't be read.
   void start(const std::string& config, const std::filesystem::path& data);
+  // With the training that was saved to this folder, on the same data.
+  void go_on(const std::filesystem::path& folder, const std::filesystem::path& data);
   void pause() { session_.pause(); }
   void resume() { session_.resume(); }
   void toggle_pause();
@@ -43,6 +45,8 @@ class Training {
   std::vector<CsvRow> rows() const;  // the curves
 
  private:
+  void start(TrainingRequest request, std::string name);
+
   TextureStore& textures_;
   TrainingSession session_;
   std::shared_ptr<const TrainingState> state_;

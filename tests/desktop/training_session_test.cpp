@@ -168,9 +168,11 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     CHECK(saved == config);
     const auto half = tensors_in(checkpoint_in(folder / "half"));
     Watched again;
-    again.session.start({.config = saved, .from = folder / "half", .data = data.folder.path()});
-    const auto begun = again.wait_for(TrainingStage::training);
-    CHECK(begun->step >= first->step);
+    const uint64_t limit = first->step + accumulation;
+    again.session.start(
+        {.config = saved, .from = folder / "half", .data = data.folder.path(), .step_limit = limit});
+    CHECK(again.wait_for(TrainingStage::paused)->step == limit);
+    again.session.resume();
     const auto end = again.wait_for(TrainingStage::finished);
     CHECK(end->step == last->step);
     CHECK(end->losses.front().first == first->step + 1);

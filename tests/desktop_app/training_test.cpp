@@ -68,6 +68,10 @@ TEST_CASE("a training that can't begin is a sentence in the window") {
       "train " +
       desktop.word(test::assets()) +
       "\nwait\nexpect errors 2\nexpect error contains training.json\n"
+      // No file system takes such a name.
+      "train " +
+      std::string(300, 'x') +
+      "\nwait\nexpect errors 3\nexpect error contains xxx\n"
       "open " +
       desktop.word(test::assets() / "samples/4.png") + "\nwait\nexpect answer 4\n");
   CHECK_THAT(result.err, ContainsSubstring("none.json"));

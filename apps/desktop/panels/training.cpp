@@ -154,12 +154,16 @@ void draw_start(App& app) {
   hint("The folder that it was saved to");
   ImGui::Spacing();
   ImGui::SetNextItemWidth(540 * app.scale());
-  ImGui::InputTextWithHint("##data", "your own data: a folder with MNIST's files or train/CLASS/pictures (empty: drawn digits)",
-                           data.data(), data.size());
+  ImGui::InputTextWithHint(
+      "##data", "your own data: a folder with MNIST's files or train/CLASS/pictures (empty: drawn digits)",
+      data.data(), data.size());
   ImGui::Spacing();
   if (ImGui::Button("Start training", {160 * app.scale(), 0})) {
-    app.start_training(chosen == goes_on ? saved.data() : configs[static_cast<size_t>(chosen)].first,
-                       data.data());
+    if (chosen == goes_on) {
+      app.go_on_training(saved.data(), data.data());
+    } else {
+      app.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
+    }
   }
 }
 
