@@ -64,11 +64,17 @@ awk -F, -v limit="$limit" '
     if ($3 > longest) { longest = $3; line = $0 }
     if ($7 == 1 && $3 > busy) { busy = $3 }
     over += $3 > limit
+    # Turns that drew nothing are in the log when they took time.
+    if ($4 > 0) {
+      if ($7 == 1 && drawn && $2 - drawn > gap) gap = $2 - drawn
+      drawn = $7 == 1 ? $2 : 0
+    }
   }
   END {
     split(line, part, ",")
     printf "%d frames, the longest %.1f ms (frame %d: interface %.1f, submitting %.1f, display %.1f)\n",
            NR - 1, longest, part[1], part[4], part[5], part[6]
-    printf "while a model ran: the longest %.1f ms; over %s ms: %d\n", busy, limit, over
+    printf "while a model ran: the longest %.1f ms; over %s ms: %d; at most %.0f ms between two frames\n",
+           busy, limit, over, gap * 1000
     exit over > 0
   }' "$csv"
