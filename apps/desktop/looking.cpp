@@ -67,6 +67,8 @@ void Looking::drop_jobs() {
   ++generation_;
   loading_ = looking_ = mapping_ = profiling_ = false;
   asked_ = {};
+  taken_.reset();
+  wants_numbers_.reset();
 }
 
 void Looking::start(std::string what, Worker::Job job) {
@@ -88,7 +90,7 @@ void Looking::choose_model(const ModelChoice& choice) {
   profile_.reset();
   forget_picture();
   loading_ = true;
-  // The model before goes where its memory's release keeps nobody waiting, and before the next one needs it.
+  // The job lets the model before go: that takes a while, and the next one may need the memory.
   start("Opening " + choice.title, [this, choice, before = std::exchange(session_, nullptr),
                                     generation = generation_](Progress& progress) mutable {
     before.reset();
@@ -127,35 +129,47 @@ void Looking::look_at(const std::filesystem::path& path) {
   start("Looking at " + path.filename().string(),
         [this, path, session = session_, generation = generation_](Progress& progress) {
           const auto found = std::make_shared<LookResult>();
+          Staged staged;
           try {
             *found = session->look(path, progress);
+            const Image small = shrunk(found->picture, longest_side);
+            staged = {small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
           } catch (...) {
             post(generation, [](Looking& self) { self.forget_picture(); });
             throw;
           }
-          const Image small = shrunk(found->picture, longest_side);
-          const Staged staged{small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
           found->picture.pixels = {};  // the texture is enough
           std::vector<std::string> warnings = session->take_warnings();
           post(generation, [path, found, staged, warnings = std::move(warnings)](Looking& self) mutable {
-            self.looking_ = false;
             std::ranges::move(warnings, std::back_inserter(self.warnings_));
-            self.show(path, *found, staged);
+            self.take_look(path, *found, staged);
           });
         });
 }
 
-void Looking::show(const std::filesystem::path& path, LookResult& found, Staged picture) {
-  forget_picture();
+void Looking::take_look(const std::filesystem::path& path, LookResult& found, Staged picture) {
   Seen seen;
   seen.path = path;
   seen.width = found.picture.width;
   seen.height = found.picture.height;
-  seen.texture = textures_.make(picture.width, picture.height);
-  textures_.write(seen.texture, std::move(picture.pixels));
+  try {
+    seen.texture = textures_.make(picture.width, picture.height);
+    textures_.write(seen.texture, std::move(picture.pixels));
+  } catch (...) {
+    looking_ = false;
+    forget_picture();
+    throw;
+  }
   seen.region = found.region;
   seen.result = std::move(found);
-  seen_ = std::move(seen);
+  taken_ = std::move(seen);
+}
+
+void Looking::show_taken() {
+  if (!taken_ || !(taken_->texture->made() || taken_->texture->failed())) return;
+  forget_picture();
+  seen_ = std::exchange(taken_, std::nullopt);
+  looking_ = false;
   ++looks_;
 }
 
@@ -198,7 +212,9 @@ const Looking::Maps* Looking::maps(View view) const {
 }
 
 void Looking::update(View view) {
+  show_taken();
   if (!seen_ || !session_ || looking_ || mapping_ || copying()) return;
+  if (wants_numbers_) return read_map_numbers(*std::exchange(wants_numbers_, std::nullopt));
   if (view == View::features) {
     if (!features_ && !asked_.features) ask_for_features();
     return;
@@ -256,18 +272,25 @@ void Looking::ask_for_features() {
 void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> take) {
   if (view == View::attention || view == View::grid || view == View::rollout) {
     if (!seen_ || looking_) return take({});
-    start("Reading the map's numbers", [this, choice = wanted(view), session = session_,
-                                        generation = generation_, take = std::move(take)](Progress&) {
-      const std::vector<float> weights = session->view().weights(choice);
-      const ViTConfig& c = session->model().config;
-      post(generation,
-           [rows = map_rows(weights, c.grid_height(), c.grid_width()), take](Looking&) { take(rows); });
-    });
+    wants_numbers_ = Numbers{view, std::move(take)};
     return;
   }
   if (view == View::structure) return take(structure_rows(structure_));
   if (view == View::profile) return take(profile_ ? profile_rows(*profile_) : std::vector<CsvRow>{});
   take(seen_ ? answer_rows(seen_->result.top) : std::vector<CsvRow>{});
+}
+
+void Looking::read_map_numbers(Numbers wants) {
+  mapping_ = true;
+  start("Reading the map's numbers", [this, choice = wanted(wants.view), session = session_,
+                                      generation = generation_, take = std::move(wants.take)](Progress&) {
+    const std::vector<float> weights = session->view().weights(choice);
+    const ViTConfig& c = session->model().config;
+    post(generation, [rows = map_rows(weights, c.grid_height(), c.grid_width()), take](Looking& self) {
+      self.mapping_ = false;
+      take(rows);
+    });
+  });
 }
 
 bool Looking::copying() const {
@@ -276,7 +299,7 @@ bool Looking::copying() const {
          (rollout_ && waits(rollout_->texture));
 }
 
-bool Looking::busy() const { return loading_ || looking_ || mapping_ || profiling_; }
+bool Looking::busy() const { return loading_ || looking_ || mapping_ || profiling_ || wants_numbers_; }
 
 // ---- what there is ----
 

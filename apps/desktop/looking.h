@@ -99,17 +99,23 @@ class Looking {
   // A job of this one; what it posts counts only until the next cancel().
   void start(std::string what, Worker::Job job);
   void post(uint64_t generation, std::function<void(Looking&)> task) const;
+  struct Numbers {
+    View view;
+    std::function<void(std::vector<CsvRow>)> take;
+  };
   // A picture on its way to a texture.
   struct Staged {
     uint32_t width = 0, height = 0;
     std::shared_ptr<const Buffer> pixels;
   };
-  void show(const std::filesystem::path& path, LookResult& found, Staged picture);
+  void take_look(const std::filesystem::path& path, LookResult& found, Staged picture);
+  void show_taken();
   void forget_picture();
   void ask_for_maps(const PictureView::HeatChoice& choice);
   void show_maps(const std::shared_ptr<ModelSession>& session, Maps maps, const PictureView::Pixels& pixels);
   void ask_for_features();
   PictureView::HeatChoice wanted(View view) const;
+  void read_map_numbers(Numbers wants);
 
   PipelineStore& pipelines_;
   TextureStore& textures_;
@@ -119,7 +125,7 @@ class Looking {
   std::shared_ptr<ModelSession> session_;
   std::vector<StructureNode> structure_;
   std::optional<std::filesystem::path> wanted_path_;
-  std::optional<Seen> seen_;
+  std::optional<Seen> taken_, seen_;  // taken_: to be shown as soon as its texture can be drawn
   MapSelection selection_;
   std::optional<Maps> attention_, rollout_;
   TexturePointer features_;
@@ -131,6 +137,8 @@ class Looking {
     std::optional<PictureView::HeatChoice> map;
     bool features = false, profile = false;
   } asked_;
+  // Read as soon as no map is under way: that writes to where maps are.
+  std::optional<Numbers> wants_numbers_;
   uint64_t generation_ = 0;  // counts cancel(): older answers are dropped
   std::vector<std::string> warnings_;
   std::shared_ptr<Looking*> self_;  // null inside once this is gone: tasks that come late do nothing

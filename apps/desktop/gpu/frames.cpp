@@ -50,7 +50,10 @@ constexpr ImageUse presented{VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_PIPELINE_STAGE_
 }  // namespace
 
 Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size)
-    : device_(device), surface_(surface), slow_calls_(device.capabilities().type == DeviceType::cpu) {
+    : device_(device),
+      surface_(surface),
+      display_calls_(device.capabilities().type == DeviceType::cpu),
+      texture_calls_(device.capabilities().type == DeviceType::cpu) {
   const auto formats =
       list<VkSurfaceFormatKHR>(instance_function<PFN_vkGetPhysicalDeviceSurfaceFormatsKHR>(
                                    device, "vkGetPhysicalDeviceSurfaceFormatsKHR"),
@@ -65,7 +68,7 @@ Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size)
     break;
   }
   take_swapchain(make_swapchain(size, VK_NULL_HANDLE));
-  textures_ = std::make_unique<TextureStore>(device, slow_calls_);
+  textures_ = std::make_unique<TextureStore>(device, texture_calls_);
   renderer_ = std::make_unique<UiRenderer>(device, *textures_, format_.format);
   for (Slot& slot : slots_) {
     slot.commands = std::make_unique<CommandPool>(device);
@@ -126,14 +129,18 @@ Frames::Swapchain Frames::make_swapchain(VkExtent2D size, VkSwapchainKHR old) co
 
 void Frames::take_swapchain(Swapchain swapchain) {
   if (!swapchain.handle) return;
-  if (swapchain_.handle) retired_.push_back({std::move(swapchain_), next_frame_});
+  if (swapchain_.presented) {
+    retired_.push_back({std::move(swapchain_), next_frame_});
+  } else {
+    display_calls_.discard(std::move(swapchain_));
+  }
   swapchain_ = std::move(swapchain);
   outdated_ = false;
 }
 
 void Frames::present(const Slot& slot) {
-  presenting_ = slow_calls_.make([this, swapchain = swapchain_.handle.get(), image = slot.image,
-                                  drawn = swapchain_.targets[slot.image].drawn.get()] {
+  presenting_ = display_calls_.make([this, swapchain = swapchain_.handle.get(), image = slot.image,
+                                     drawn = swapchain_.targets[slot.image].drawn.get()] {
     VkPresentInfoKHR info{VK_STRUCTURE_TYPE_PRESENT_INFO_KHR};
     info.waitSemaphoreCount = 1;
     info.pWaitSemaphores = &drawn;
@@ -188,7 +195,7 @@ void Frames::collect() {
     finish_captures(*slot);
     textures_->finished(slot->frame);
     while (!retired_.empty() && retired_.front().until <= slot->frame) {
-      slow_calls_.discard(std::move(retired_.front().swapchain));
+      display_calls_.discard(std::move(retired_.front().swapchain));
       retired_.erase(retired_.begin());
     }
     slot->frame = 0;
@@ -203,12 +210,15 @@ bool Frames::ready(VkExtent2D size) {
   }
   // A window without letters says nothing.
   if (size.width == 0 || size.height == 0 || !renderer_->has_fonts()) return false;
+  // A new one is drawn to once even if the window has another size by now: one that is dragged by its border
+  // has another all the time.
   const VkExtent2D extent = swapchain_.extent;
-  if (!swapchain_.handle || outdated_ || size.width != extent.width || size.height != extent.height) {
+  const bool other_size = size.width != extent.width || size.height != extent.height;
+  if (!swapchain_.handle || outdated_ || (swapchain_.presented && other_size)) {
     // Nothing may be in flight to the images that are let go.
     if (acquired_ || !idle()) return acquired_.has_value();
-    making_ =
-        slow_calls_.make([this, size, old = swapchain_.handle.get()] { return make_swapchain(size, old); });
+    making_ = display_calls_.make(
+        [this, size, old = swapchain_.handle.get()] { return make_swapchain(size, old); });
     return false;
   }
   if (acquired_) return true;
@@ -307,6 +317,7 @@ void Frames::draw(const ImDrawData& data) {
   }
   record(slot, data);
   present(slot);
+  swapchain_.presented = true;
 }
 
 }  // namespace vitrine::desktop

@@ -67,7 +67,8 @@ class Frames {
     DeviceHandle<VkSwapchainKHR> handle;
     std::vector<Target> targets;
     VkExtent2D extent{};
-    bool readable = false;  // its images can be copied from
+    bool readable = false;   // its images can be copied from
+    bool presented = false;  // one of them, at least
   };
   // What a window of another size has left behind. The queue may not have come to the last present yet; it
   // has when a later frame is drawn.
@@ -87,9 +88,9 @@ class Frames {
   VkSurfaceKHR surface_;
   VkSurfaceFormatKHR format_{};
   VkPresentModeKHR mode_ = VK_PRESENT_MODE_FIFO_KHR;
-  SlowCalls slow_calls_;
+  SlowCalls display_calls_, texture_calls_;  // presents don't wait behind textures
   Swapchain swapchain_;
-  bool outdated_ = false;  // it fits the window no more
+  bool outdated_ = false;  // it can't be drawn to any more
   // While one of them is under way, the swapchain is the driver's.
   std::future<Swapchain> making_;
   std::future<VkResult> presenting_;

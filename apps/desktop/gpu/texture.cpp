@@ -128,13 +128,18 @@ TexturePointer TextureStore::make(uint32_t width, uint32_t height, Sampling samp
     const auto end = [this](Texture* last) { retire(std::unique_ptr<Texture>(last)); };
     kept_.push_back({frame_ + 1, std::shared_ptr<Texture>(gone, end)});
   });
-  unmade_.push_back(made_texture);
+  if (has_come(made_texture->coming_)) {
+    take_view(*made_texture);
+  } else {
+    unmade_.push_back(made_texture);
+  }
   return made_texture;
 }
 
 TexturePointer TextureStore::make_or_keep(const TexturePointer& had, uint32_t width, uint32_t height,
                                           Sampling sampling) {
-  return had && had->width() == width && had->height() == height ? had : make(width, height, sampling);
+  const bool fits = had && !had->failed() && had->width() == width && had->height() == height;
+  return fits ? had : make(width, height, sampling);
 }
 
 void TextureStore::take_view(Texture& texture) {

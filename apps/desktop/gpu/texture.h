@@ -34,15 +34,14 @@ class Texture {
   void* id() const { return const_cast<Texture*>(this); }
   // The driver has made it: the next frame fills it and can draw it.
   bool made() const { return static_cast<bool>(view_); }
+  // It could not, and never will.
+  bool failed() const { return !view_ && !coming_.valid(); }
   // Null until a frame was recorded that fills it: before, there is nothing to be drawn.
   VkDescriptorSet drawable() const { return filled_ ? set_ : VK_NULL_HANDLE; }
 
  private:
   friend class TextureStore;
   Texture(Device& device, uint32_t width, uint32_t height);
-
-  // The driver could not make it.
-  bool failed() const { return !view_ && !coming_.valid(); }
 
   using View = DeviceHandle<VkImageView>;
 
@@ -73,7 +72,7 @@ class TextureStore {
   TextureStore& operator=(const TextureStore&) = delete;
 
   TexturePointer make(uint32_t width, uint32_t height, Sampling sampling = Sampling::smooth);
-  // `had`, if it is one of that size.
+  // `had`, if it is one of that size that can be drawn or will be.
   TexturePointer make_or_keep(const TexturePointer& had, uint32_t width, uint32_t height,
                               Sampling sampling = Sampling::smooth);
   // With the next frame that finds the texture made: copies the host's pixels (taken now), or a part of a

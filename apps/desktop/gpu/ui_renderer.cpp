@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "runtime/util/error.h"
 #include "runtime/vk/result.h"
 #include "ui_frag.h"
 #include "ui_vert.h"
@@ -128,9 +129,18 @@ void UiRenderer::upload_fonts() {
   int width = 0, height = 0;
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.GetTexDataAsRGBA32(&pixels, &width, &height);
-  fonts_ = textures_.make(static_cast<uint32_t>(width), static_cast<uint32_t>(height));
-  textures_.write(fonts_, {pixels, size_t{4} * static_cast<size_t>(width) * static_cast<size_t>(height)});
+  const TexturePointer made = textures_.make(static_cast<uint32_t>(width), static_cast<uint32_t>(height));
+  textures_.write(made, {pixels, size_t{4} * static_cast<size_t>(width) * static_cast<size_t>(height)});
+  fonts_ = made;
   atlas.SetTexID(fonts_->id());
+}
+
+bool UiRenderer::has_fonts() const {
+  if (fonts_ && fonts_->failed()) {
+    throw Error(ErrorCode::failed,
+                "device '" + device_.capabilities().name + "' could not make the picture of the letters");
+  }
+  return fonts_ && fonts_->made();
 }
 
 void UiRenderer::draw(VkCommandBuffer commands, const ImDrawData& data, VkExtent2D extent, uint32_t slot) {

@@ -26,8 +26,8 @@ class UiRenderer {
 
   // ImGui's font atlas as it is now.
   void upload_fonts();
-  // Whether letters can be drawn by now.
-  bool has_fonts() const { return fonts_ && fonts_->made(); }
+  // Whether letters can be drawn by now. Error(failed) where they never can.
+  bool has_fonts() const;
   // Inside a dynamic rendering pass to an image of `extent`; `slot` is below frames_in_flight, and the device
   // is done with the frame before in that slot. Textures that aren't there yet are left out.
   void draw(VkCommandBuffer commands, const ImDrawData& data, VkExtent2D extent, uint32_t slot);
