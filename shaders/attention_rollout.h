@@ -6,7 +6,7 @@
 VITRINE_SHARED_BEGIN
 
 struct AttentionRolloutParams {
-  uint count;  // of attention_rollout_sums: rows of all maps; of attention_rollout: elements of the result
+  uint count;  // rows of all maps
   uint tokens;
   uint rows;       // of the result, of one image
   uint first_row;  // which rows of the identity the product starts with

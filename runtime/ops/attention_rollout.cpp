@@ -50,11 +50,19 @@ double flops(const LowerContext& c) {
   return 2.0 * static_cast<double>(result.elements()) * static_cast<double>(result[-1]);
 }
 
+// Rows of the result that an invocation computes. On a CPU an element of the matrix is dear to load, and
+// sums are cheap to keep; a GPU wants more invocations.
+constexpr uint64_t small_block = 4, large_block = 16;
+
 std::optional<std::string> refuses(const LowerContext& c) {
+  const auto& most = c.device().max_workgroup_count;
+  if (ceil_div(c.output(0).shape[1], small_block) > most[1] || c.output(0).shape[0] > most[2])
+    return "there are too many rows or images";
   if (auto reason = refuse(c, "attention_rollout_sums", "f32")) return reason;
   return refuse(c, "attention_rollout", "f32");
 }
 
+template <uint64_t block>
 Lowered lower(const LowerContext& c) {
   const Shape &maps = c.input(input_maps).shape, &result = c.output(0).shape;
   const bool has_start = c.has_input(input_start);
@@ -74,14 +82,14 @@ Lowered lower(const LowerContext& c) {
   sums.groups = spread_groups(c.device(), ceil_div(params.count, local_size));
   sums.note = "sums";
 
-  params.count = to_u32(result.elements());
   Dispatch product;
   product.shader = &find_shader("attention_rollout", "f32");
-  product.constants = {local_size, has_start};
+  product.constants = {local_size, has_start, block};
   product.operands = {Operand::input(input_maps), Operand::scratch(0),
                       has_start ? Operand::input(input_start) : Operand::nothing(), Operand::output(0)};
   product.set_params(params);
-  product.groups = spread_groups(c.device(), ceil_div(params.count, local_size));
+  product.groups = {to_u32(ceil_div(result[2], local_size)), to_u32(ceil_div(result[1], block)),
+                    to_u32(result[0])};
   product.note = "product";
 
   Lowered lowered;
@@ -90,7 +98,10 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+double prefer_large(const LowerContext& c) { return c.device().type == DeviceType::cpu ? 1 : -1; }
+
+constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower<small_block>},
+                                 {"blocks", refuses, prefer_large, lower<large_block>}};
 
 }  // namespace
 
