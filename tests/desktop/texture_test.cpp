@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <cstring>
 #include <future>
 #include <span>
 #include <utility>

@@ -128,11 +128,7 @@ TexturePointer TextureStore::make(uint32_t width, uint32_t height, Sampling samp
     const auto end = [this](Texture* last) { retire(std::unique_ptr<Texture>(last)); };
     kept_.push_back({frame_ + 1, std::shared_ptr<Texture>(gone, end)});
   });
-  if (has_come(made_texture->coming_)) {
-    take_view(*made_texture);
-  } else {
-    unmade_.push_back(made_texture);
-  }
+  if (has_come(made_texture->coming_)) take_view(*made_texture);
   return made_texture;
 }
 
@@ -159,14 +155,8 @@ void TextureStore::collect() {
   std::erase_if(updates_, [](const Update& update) {
     return update.texture.use_count() == 1 || update.texture->failed();
   });
-  for (size_t i = 0; i < unmade_.size();) {
-    const TexturePointer texture = unmade_[i].lock();
-    if (texture && !has_come(texture->coming_)) {
-      ++i;
-      continue;
-    }
-    unmade_.erase(unmade_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (texture) take_view(*texture);
+  for (const Update& update : updates_) {
+    if (has_come(update.texture->coming_)) take_view(*update.texture);
   }
 }
 
@@ -237,9 +227,9 @@ std::vector<uint8_t> TextureStore::read(const Texture& texture) {
 
 void TextureStore::record(VkCommandBuffer commands, uint64_t frame) {
   frame_ = frame;
-  // Those whose textures are made, in their order.
+  // Those whose textures are made come first.
   const auto unmade =
-      std::ranges::stable_partition(updates_, [](const Update& update) { return update.texture->made(); });
+      std::ranges::partition(updates_, [](const Update& update) { return update.texture->made(); });
   if (unmade.begin() == updates_.begin()) return;
   // What shaders and copies wrote into the buffers that are copied from.
   record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,

@@ -89,7 +89,8 @@ class TextureStore {
   // What it holds, once a frame was recorded after it was filled; waits for the device. For tests and files.
   std::vector<uint8_t> read(const Texture& texture);
 
-  // Takes the textures that the driver has made; once a frame, before they are drawn.
+  // Takes those textures with something to be filled with that the driver has made; once a frame, before they
+  // are drawn. Error(failed) where it could not make one.
   void collect();
   // Records what was asked for since the last frame; `frame` numbers rise.
   void record(VkCommandBuffer commands, uint64_t frame);
@@ -118,8 +119,7 @@ class TextureStore {
   DeviceHandle<VkDescriptorSetLayout> layout_;
   DeviceHandle<VkDescriptorPool> pool_;
   DeviceHandle<VkSampler> smooth_, sharp_;
-  std::vector<std::weak_ptr<Texture>> unmade_;
-  std::vector<Update> updates_;
+  std::vector<Update> updates_;  // at most one a texture
   std::deque<Kept> kept_;
   uint64_t frame_ = 0;  // the last that was recorded
 };
