@@ -205,17 +205,16 @@ void App::show(View view) {
 }
 
 void App::start_training(const std::string& config, const std::filesystem::path& data) {
-  try {
-    training_->start(config, data);
-  } catch (const Error& error) {
-    say_error(error.what());
-  }
-  show_next_frames(3);
+  begin_training([&] { training_->start(config, data); });
 }
 
 void App::go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data) {
+  begin_training([&] { training_->go_on(folder, data); });
+}
+
+void App::begin_training(const std::function<void()>& begin) {
   try {
-    training_->go_on(folder, data);
+    begin();
   } catch (const Error& error) {
     say_error(error.what());
   }

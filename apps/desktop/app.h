@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,6 +105,7 @@ class App {
   void make_gpu(std::unique_ptr<Device> device);
   void drop_gpu();
   void rescale(float scale);
+  void begin_training(const std::function<void()>& begin);
   std::vector<CsvRow> device_rows() const;
   void update();
   void build_frame();
