@@ -130,7 +130,10 @@ TEST_CASE("a texture stays for the frames that may draw it, and goes with the la
 TEST_CASE("a texture that the driver can't make is an error once, and nothing waits for it") {
   Store store;
   const auto make_view = std::exchange(store.device.vk().vkCreateImageView, no_view);
+  // A thread that has failed already is make()'s own error.
+  std::promise<void> lock = store.hold_calls();
   const TexturePointer failing = store.textures.make(2, 2);
+  lock.set_value();
   store.finish_calls();
   store.device.vk().vkCreateImageView = make_view;
   store.textures.write(failing, pixels_of(4, 0));
@@ -160,5 +163,12 @@ TEST_CASE("without a thread for slow calls a texture is drawn by the next frame"
   run_once(device, [&](VkCommandBuffer commands) { textures.record(commands, 1); });
   CHECK(textures.read(*texture) == pixels_of(2, 9));
   textures.finished(1);
+
+  const uint64_t before = device.allocations();
+  const auto make_view = std::exchange(device.vk().vkCreateImageView, no_view);
+  CHECK_THROWS_AS(textures.make(2, 1), Error);
+  device.vk().vkCreateImageView = make_view;
+  textures.finished(2);
+  CHECK(device.allocations() == before);
   test::require_no_validation_messages();
 }
