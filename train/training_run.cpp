@@ -111,6 +111,11 @@ void TrainingRun::save() {
   if (!options_.out.empty()) save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
 }
 
+void TrainingRun::write_settings(const std::filesystem::path& folder) const {
+  const std::string text = to_json(config_).dump(2) + "\n";
+  write_file_atomically(settings_in(folder), std::as_bytes(std::span(text)));
+}
+
 void TrainingRun::save_to(const std::filesystem::path& folder) {
   settle();
   AtomicFolder written(folder, {checkpoint_in({}).string(), settings_in({}).string(), "config.json",
@@ -119,8 +124,7 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
   const TrainingPosition here =
       position_.batch < batches_an_epoch() ? position_ : TrainingPosition{.epoch = position_.epoch + 1};
   save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
-  const std::string text = to_json(config_).dump(2) + "\n";
-  write_file_atomically(settings_in(written.path()), std::as_bytes(std::span(text)));
+  write_settings(written.path());
   write_model(written.path(), trainer_, class_names());
   written.commit();
 }
@@ -162,7 +166,10 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
-  if (!options_.out.empty()) std::filesystem::create_directories(options_.out);
+  if (!options_.out.empty()) {
+    std::filesystem::create_directories(options_.out);
+    write_settings(options_.out);
+  }
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);

@@ -43,7 +43,8 @@ struct TrainingEvents {
 };
 
 struct TrainingOptions {
-  std::filesystem::path out;  // folder: checkpoint, and the model at the end; empty: nothing is written
+  // Folder: checkpoint and settings, and the model at the end; empty: nothing is written.
+  std::filesystem::path out;
   // Goes on from out's checkpoint; where there is none, begins.
   bool resume = false;
   // Goes on from the checkpoint in this folder, which has to be there; nothing else is done with it.
@@ -67,14 +68,14 @@ class TrainingRun {
   const TrainingPosition& position() const { return position_; }
   bool finished() const { return position_.epoch >= config_.epochs; }
 
-  // Trains until the end or until `stop` is set; either way a checkpoint is saved. At the end the model is
-  // written too. False when it was stopped.
+  // Trains until the end or until `stop` is set; either way a checkpoint is saved, with the settings
+  // (training.json) beside it. At the end the model is written too. False when it was stopped.
   bool run(const TrainingEvents& events, const std::atomic<bool>& stop);
   // Waits for what the device works on and tells run()'s events of it; for those who are called by `between`.
   void settle();
   // `take`: see Trainer::test(). Ends early, with what was done, when `stop` is set.
   TestResult test(const Dataset& data, const TakeResults& take = {}, const std::atomic<bool>* stop = nullptr);
-  // Checkpoint, model and settings (training.json) into a folder that appears whole or not at all, besides
+  // Checkpoint, model and settings into a folder that appears whole or not at all, besides
   // what run() writes. It may hold what this or run() wrote before, and nothing else. For those who are
   // called by `between`, and when run() is over.
   void save_to(const std::filesystem::path& folder);
@@ -82,6 +83,7 @@ class TrainingRun {
  private:
   uint64_t batches_an_epoch() const;
   void save();
+  void write_settings(const std::filesystem::path& folder) const;
   void take();
   void report(const BatchResult& result);
   std::vector<std::string> class_names() const;
@@ -105,7 +107,7 @@ uint64_t total_updates(const TrainConfig& config, uint64_t samples);
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
 
-// The checkpoint of a training that writes to `out`, and the settings that save_to() puts beside it.
+// The checkpoint of a training that writes to `out`, and the settings beside it.
 std::filesystem::path checkpoint_in(const std::filesystem::path& out);
 std::filesystem::path settings_in(const std::filesystem::path& out);
 

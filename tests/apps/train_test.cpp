@@ -182,12 +182,25 @@ TEST_CASE("Ctrl-C saves and says how to go on") {
   const test::CommandResult stopped = command.wait();
   check_failure(stopped, 1, {"stopped in epoch", "of 40", "--resume"});
   check_failure(setting.train("out", {"--epochs", "40"}), 2, {"holds a training already", "--resume"});
-  const auto rest = setting.train("out", {"--epochs", "40", "--resume"});
+  // The settings beside the checkpoint are the configuration's with the flags'.
+  const auto rest =
+      test::run_command({VITRINE_PROGRAM, "train", "--resume", "--data", setting.folder.path().string(),
+                         "--config", setting.folder / "out/training.json", "--out", setting.folder / "out"});
+  INFO(rest.err);
   REQUIRE(rest.status == 0);
   CHECK(setting.model("out") == setting.model("whole"));
   // The lines of both processes are those of one.
   const auto first = lines_of(stopped.out), second = lines_of(rest.out);
   CHECK(first.size() + second.size() == 41);
+}
+
+TEST_CASE("a configuration is not overwritten by a training's settings") {
+  Setting setting;
+  const std::string own = test::read_whole_file(setting.config);
+  std::filesystem::create_directory(setting.folder / "out");
+  setting.config = setting.folder.file("out/training.json", own);
+  check_failure(setting.train("out"), 2, {"training.json", "--out"});
+  CHECK(test::read_whole_file(setting.config) == own);
 }
 
 TEST_CASE("a checkpoint of something else is refused") {

@@ -183,7 +183,19 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     // Nothing was written to where it came from.
     CHECK(tensors_in(checkpoint_in(folder / "half")) == half);
 
-    // And without the app.
+    // So does what a training without the app left when it was stopped.
+    std::atomic<bool> stop(false);
+    const auto set = open_dataset(data.folder.path(), Split::train, dataset_options(config));
+    TrainingRun stopped(*test::test_device().pipelines, config, *set, {.out = folder / "stopped"});
+    CHECK_FALSE(stopped.run({.between = [&] { stop = true; }}, stop));
+    again.session.start({.config = read_train_config(settings_in(folder / "stopped")),
+                         .from = folder / "stopped",
+                         .data = data.folder.path()});
+    again.wait_for(TrainingStage::finished);
+    again.save(folder / "finished");
+    CHECK(tensors_in(folder / "finished" / "model.safetensors") == tensors_in(plain / "model.safetensors"));
+
+    // And the app's goes on without it.
     const auto resumed = train_plainly(saved, data.folder.path(), folder / "half", true);
     CHECK(tensors_in(resumed / "model.safetensors") == tensors_in(plain / "model.safetensors"));
   }
