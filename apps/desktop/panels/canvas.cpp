@@ -84,7 +84,11 @@ void draw_answer(App& app) {
   list.AddRectFilled(corner, end, IM_COL32(12, 12, 14, 255));
   if (const Texture* seen = drawing.seen()) list.AddImage(seen->id(), corner, end);
   ImGui::Dummy({side, side});
-  if (best) hint("28 x 28 pixels: the drawing shrunk and centered, as the model was trained");
+  if (best) {
+    const std::string side_text = std::to_string(answer->seen.size);
+    const std::string text = side_text + " x " + side_text + " pixels: the drawing shrunk and centered, ";
+    hint((text + "as the model was trained").c_str());
+  }
   ImGui::EndGroup();
   ImGui::Spacing();
   for (size_t i = 0; i < labels.size(); ++i) {
