@@ -8,9 +8,11 @@ function(vitrine_precompile target)
 endfunction()
 
 # For code where -O3 only takes longer to compile: programs and tests ask, print and compare, and the libraries
-# have their work done by the device. What loops over pixels (images) has -O3.
+# have their work done by the device. What loops over pixels (images) has -O3. Whoever names flags of their own
+# gets those.
 function(vitrine_optimise target level)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG"
+     AND NOT CMAKE_CXX_FLAGS MATCHES "-O")
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
   endif()
 endfunction()
