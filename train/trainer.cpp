@@ -37,6 +37,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       total_updates_(total_updates),
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
       go_on_(options.go_on),
+      preparing_(options.preparing),
       layout_(layout_of(config_.model)),
       states_(pipelines.device()),
       constants_(random_weights(config_.model, config_.seed)),
@@ -49,16 +50,24 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   states_.make(std::string(gradients_buffer), bytes);
   if (accumulates) states_.make(std::string(sums_buffer), bytes);
 
-  const Capabilities& device = pipelines.device().capabilities();
-  const auto made = [&](std::shared_ptr<const Graph> graph) {
-    return std::make_unique<Executable>(*weights_, make_plan(std::move(graph), device, plan_), &states_);
-  };
-  step_ = made(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
+  step_ =
+      prepare(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
   if (accumulates) {
-    first_sum_ = made(make_first_sum_graph(layout_));
-    add_sum_ = made(make_add_sum_graph(layout_));
-    update_ = made(make_update_graph(config_, layout_));
+    first_sum_ = prepare(make_first_sum_graph(layout_));
+    add_sum_ = prepare(make_add_sum_graph(layout_));
+    update_ = prepare(make_update_graph(config_, layout_));
   }
+}
+
+std::unique_ptr<Executable> Trainer::prepare(std::shared_ptr<const Graph> graph) {
+  const double all = config_.accumulation > 1 ? 5 : 2;  // with the one that tests
+  GoOn preparing;
+  if (preparing_) preparing = [&](double share) { return preparing_((prepared_ + share) / all); };
+  const Capabilities& device = pipelines_.device().capabilities();
+  auto made = std::make_unique<Executable>(*weights_, make_plan(std::move(graph), device, plan_), &states_,
+                                           preparing);
+  ++prepared_;
+  return made;
 }
 
 Trainer::~Trainer() = default;
@@ -188,11 +197,7 @@ TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&
                          const TakeResults& take) {
   finish();
   const uint64_t batch = config_.batch_size, classes = config_.model.classes;
-  if (!test_) {
-    const Capabilities& device = pipelines_.device().capabilities();
-    test_ = std::make_unique<Executable>(
-        *weights_, make_plan(make_test_graph(config_, layout_, batch), device, plan_), &states_);
-  }
+  if (!test_) test_ = prepare(make_test_graph(config_, layout_, batch));
   // The labels of what each set works on.
   std::vector<std::vector<uint32_t>> labels(Executable::io_sets);
   TestSums sums;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,11 +26,9 @@ struct TrainerOptions {
   // unfinished, Interrupted is thrown, and what the parameters hold then means nothing. Others who share the
   // device's queue get their turn between two submissions. Left out: all are handed over at once.
   std::function<bool()> go_on = {};
-};
-
-// Somebody let a training go before its step was done.
-struct Interrupted : std::exception {
-  const char* what() const noexcept override { return "the training was interrupted"; }
+  // Asked while the steps are compiled, and with the first test what tests; after a "no" Interrupted is
+  // thrown.
+  GoOn preparing = {};
 };
 
 // Is given a model's results [labels, classes] on some samples, and their labels.
@@ -103,6 +100,7 @@ class Trainer {
     bool active = false;
     uint64_t samples = 0;
   };
+  std::unique_ptr<Executable> prepare(std::shared_ptr<const Graph> graph);
   void collect(uint32_t set);
   void write_step(Executable& executable, uint32_t set);
   void hand_over(Executable& executable, uint32_t set);
@@ -112,6 +110,8 @@ class Trainer {
   uint64_t total_updates_;
   PlanOptions plan_;
   std::function<bool()> go_on_;
+  GoOn preparing_;
+  uint32_t prepared_ = 0;  // executables
   ParameterLayout layout_;
   StateStore states_;
   std::unique_ptr<ConstantSource> constants_;

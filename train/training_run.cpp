@@ -84,7 +84,10 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       options_(std::move(options)),
       identity_{to_json(config).dump(), fingerprint_of(train)},
       trainer_(pipelines, config, total_updates(config, train.count()),
-               {.recompute = options_.recompute, .plan = options_.plan, .go_on = options_.go_on}) {
+               {.recompute = options_.recompute,
+                .plan = options_.plan,
+                .go_on = options_.go_on,
+                .preparing = options_.preparing}) {
   require_fit(config_, data_);
   const bool has_to = !options_.from.empty();
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);

@@ -55,7 +55,9 @@ struct TrainingOptions {
   // Weights to begin with; drawn from the configuration's seed when left out.
   ConstantSource* weights = nullptr;
   PlanOptions plan = {};
-  std::function<bool()> go_on = {};  // see TrainerOptions
+  // See TrainerOptions.
+  std::function<bool()> go_on = {};
+  GoOn preparing = {};
 };
 
 class TrainingRun {

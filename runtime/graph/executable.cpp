@@ -3,6 +3,8 @@
 #include <volk.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <future>
 
@@ -15,9 +17,12 @@ namespace {
 // Smallest size for a buffer: zero-byte buffers don't exist.
 constexpr uint64_t least_bytes = 256;
 
+// How often is asked whether to go on while nothing happens but compiling.
+constexpr std::chrono::milliseconds asking_interval{20};
+
 }  // namespace
 
-Executable::Executable(WeightStore& weights, Plan plan, StateStore* states)
+Executable::Executable(WeightStore& weights, Plan plan, StateStore* states, const GoOn& preparing)
     : weights_(weights),
       states_(states),
       device_(weights.pipelines().device()),
@@ -28,12 +33,9 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states)
   }
   for (const Plan::StateBuffer& state : plan_.states)
     states_->require(state.name, state.bytes, plan_.tail_bytes);
-  // Pipelines are compiled while the constants are brought in.
   const std::vector<const Dispatch*> dispatches = plan_.dispatches();
   const auto steps = std::span(dispatches).first(plan_.steps.size());
-  auto compiled = std::async(std::launch::async, [&] { return weights_.pipelines().get(steps); });
-  weights_.load(plan_);
-  const auto pipelines = compiled.get();
+  const Pipelines pipelines = load_and_compile(steps, preparing);
 
   for (size_t i = 0; i < plan_.slab_bytes.size(); ++i) {
     slabs_.push_back(std::make_unique<Buffer>(device_, BufferKind::device,
@@ -62,6 +64,30 @@ Executable::~Executable() {
   // lost device answers at once.
   wait_without_check(timeline_value_);
   device_.vk().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
+}
+
+// Pipelines are compiled while the constants are brought in.
+Executable::Pipelines Executable::load_and_compile(std::span<const Dispatch* const> steps,
+                                                   const GoOn& preparing) {
+  std::atomic<bool> wanted = true;
+  std::atomic<double> compiled_share = 0;
+  auto compiled = std::async(std::launch::async, [&] {
+    return weights_.pipelines().get(steps, [&](double share) {
+      compiled_share = share;
+      return wanted.load();
+    });
+  });
+  try {
+    const GoOn loading = [&](double share) { return !preparing || preparing((share + compiled_share) / 2); };
+    weights_.load(plan_, loading);
+    while (preparing && compiled.wait_for(asking_interval) != std::future_status::ready) {
+      if (!loading(1)) throw Interrupted();
+    }
+  } catch (...) {
+    wanted = false;
+    throw;
+  }
+  return compiled.get();
 }
 
 void Executable::make_io(Set& set) {
@@ -107,7 +133,7 @@ BufferSlice Executable::slice_of(const MemoryRange& range, const Set& set) const
   return {nothing_.get(), 0, least_bytes};
 }
 
-void Executable::bind(Set& set, std::span<const std::shared_ptr<const Pipeline>> pipelines) {
+void Executable::bind(Set& set, const Pipelines& pipelines) {
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     std::vector<BufferSlice> slices;
     for (const MemoryRange& range : plan_.steps[i].ranges) slices.push_back(slice_of(range, set));

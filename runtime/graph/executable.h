@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "runtime/graph/bound_dispatch.h"
+#include "runtime/graph/go_on.h"
 #include "runtime/graph/plan.h"
 #include "runtime/graph/state_store.h"
 #include "runtime/graph/weight_store.h"
@@ -26,9 +26,6 @@ struct Profile {
   double total_seconds = 0;          // their sum
 };
 
-// Asked between two slices of a run whether to go on; told which share of it is done, by the plan's seconds.
-using GoOn = std::function<bool(double share_done)>;
-
 class Executable {
  public:
   // Inputs and outputs exist twice, so that the host can fill one set while the device works on the
@@ -36,7 +33,9 @@ class Executable {
   static constexpr uint32_t io_sets = 2;
 
   // `states` holds the states of the plan's graph, and has to outlive this; needed where it has any.
-  Executable(WeightStore& weights, Plan plan, StateStore* states = nullptr);
+  // `preparing` is asked while pipelines are compiled and constants brought in; after a "no" Interrupted is
+  // thrown, and what was compiled until then needn't be again.
+  Executable(WeightStore& weights, Plan plan, StateStore* states = nullptr, const GoOn& preparing = {});
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -57,7 +56,8 @@ class Executable {
     wait(set);
   }
   // Submits a slice, waits for it, asks, submits the next: what others submit to the queue gets its turn in
-  // between. False when it was told to stop. What outputs and states hold then means nothing.
+  // between. The share that is done goes by the plan's seconds. False when it was told to stop. What outputs
+  // and states hold then means nothing.
   bool run_sliced(const GoOn& go_on, uint32_t set = 0);
 
   // Runs set 0 once with a timestamp after every step, and cuts the submissions anew by what it measured.
@@ -74,6 +74,7 @@ class Executable {
   std::vector<std::vector<std::byte>> read_memory();
 
  private:
+  using Pipelines = std::vector<std::shared_ptr<const Pipeline>>;
   struct IoBuffer {
     std::unique_ptr<Buffer> device;   // what shaders see
     std::unique_ptr<Buffer> staging;  // what the host sees; none when `device` is visible to the host
@@ -87,7 +88,8 @@ class Executable {
   };
 
   void make_io(Set& set);
-  void bind(Set& set, std::span<const std::shared_ptr<const Pipeline>> pipelines);
+  Pipelines load_and_compile(std::span<const Dispatch* const> steps, const GoOn& preparing);
+  void bind(Set& set, const Pipelines& pipelines);
   BufferSlice slice_of(const MemoryRange& range, const Set& set) const;
   void record(Set& set);
   void record_begin(const Set& set, VkCommandBuffer commands);

@@ -12,7 +12,8 @@ PipelineStore::PipelineStore(Device& device, bool capture_statistics)
 
 PipelineStore::~PipelineStore() = default;
 
-std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches) {
+std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches,
+                                                                const GoOn& go_on) {
   std::map<Key, const Dispatch*> missing;
   {
     const std::lock_guard lock(lock_);
@@ -26,11 +27,16 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   for (const auto& [key, dispatch] : missing) work.emplace_back(&key, dispatch);
   std::vector<std::shared_ptr<const Pipeline>> made(work.size());
   std::atomic<size_t> next = 0;
+  std::atomic<bool> stopped = false;
   std::mutex failure_lock;
   std::exception_ptr failure;
   const auto compile = [&] {
-    for (size_t i = next++; i < work.size(); i = next++) {
+    for (size_t i = next++; i < work.size() && !stopped; i = next++) {
       try {
+        if (go_on && !go_on(static_cast<double>(i) / static_cast<double>(work.size()))) {
+          stopped = true;
+          return;
+        }
         const Dispatch& dispatch = *work[i].second;
         made[i] = std::make_shared<const Pipeline>(
             device_, PipelineRequest{dispatch.shader, dispatch.constants, dispatch.subgroup_size,
@@ -39,6 +45,7 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
       } catch (...) {
         const std::lock_guard lock(failure_lock);
         failure = std::current_exception();
+        stopped = true;
         return;
       }
     }
@@ -48,12 +55,15 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   for (size_t i = 1; i < threads; ++i) pool.emplace_back(compile);
   compile();
   pool.clear();  // joins
-  if (failure) std::rethrow_exception(failure);
 
   // Where another thread was faster with one, that one stays.
   const std::lock_guard lock(lock_);
-  for (size_t i = 0; i < work.size(); ++i) pipelines_.emplace(*work[i].first, std::move(made[i]));
+  for (size_t i = 0; i < work.size(); ++i) {
+    if (made[i]) pipelines_.emplace(*work[i].first, std::move(made[i]));
+  }
   if (!work.empty()) cache_.save();
+  if (failure) std::rethrow_exception(failure);
+  if (stopped) throw Interrupted();
 
   std::vector<std::shared_ptr<const Pipeline>> found;
   for (const Dispatch* dispatch : dispatches) {

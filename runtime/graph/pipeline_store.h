@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/graph/go_on.h"
 #include "runtime/graph/op.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/pipeline.h"
@@ -22,9 +23,11 @@ class PipelineStore {
   ~PipelineStore();
 
   Device& device() { return device_; }
-  // The pipelines of these dispatches, in order. Missing ones are compiled on several threads. Any thread may
-  // ask.
-  std::vector<std::shared_ptr<const Pipeline>> get(std::span<const Dispatch* const> dispatches);
+  // The pipelines of these dispatches, in order. Missing ones are compiled on several threads, each of which
+  // asks `go_on` before it begins one; after a "no" Interrupted is thrown, and those that are made stay. Any
+  // thread may call.
+  std::vector<std::shared_ptr<const Pipeline>> get(std::span<const Dispatch* const> dispatches,
+                                                   const GoOn& go_on = {});
 
  private:
   // The whole content is the key: no hash stands in for it.

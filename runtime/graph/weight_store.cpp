@@ -1,6 +1,8 @@
 #include "runtime/graph/weight_store.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "runtime/graph/constant_uploader.h"
 #include "runtime/util/error.h"
@@ -22,7 +24,7 @@ WeightStore::Key WeightStore::key_of(const Graph& graph, const PlannedConstant& 
   return {value.name, value.dtype, constant.layout};
 }
 
-void WeightStore::load(const Plan& plan) {
+void WeightStore::load(const Plan& plan, const GoOn& go_on) {
   // Room first: all that is missing goes into as few buffers as the limit of a buffer allows.
   struct Missing {
     const PlannedConstant* constant;
@@ -38,24 +40,30 @@ void WeightStore::load(const Plan& plan) {
     if (loaded_.contains(key_of(*plan.graph, constant))) continue;
     const uint64_t bytes = round_up(constant.bytes, alignment);
     if (sizes.empty() || sizes.back() + bytes > limit) sizes.push_back(0);
-    missing.push_back({&constant, slabs_.size() + sizes.size() - 1, sizes.back()});
+    missing.push_back({&constant, sizes.size() - 1, sizes.back()});
     sizes.back() += bytes;
   }
-  for (const uint64_t bytes : sizes) {
-    slabs_.push_back(std::make_unique<Buffer>(pipelines_.device(), BufferKind::device,
-                                              bytes + plan.tail_bytes, "constants"));
-  }
   if (missing.empty()) return;
+  std::vector<std::unique_ptr<Buffer>> slabs;
+  for (const uint64_t bytes : sizes) {
+    slabs.push_back(std::make_unique<Buffer>(pipelines_.device(), BufferKind::device, bytes + plan.tail_bytes,
+                                             "constants"));
+  }
   ConstantUploader uploader(pipelines_);
   std::map<Key, BufferSlice> arriving;
+  const uint64_t total = std::reduce(sizes.begin(), sizes.end());
+  uint64_t done = 0;
   for (const Missing& one : missing) {
+    if (go_on && !go_on(static_cast<double>(done) / static_cast<double>(total))) throw Interrupted();
+    done += one.constant->bytes;
     const Value& value = plan.graph->value(one.constant->value);
-    const BufferSlice target{slabs_[one.slab].get(), one.offset, one.constant->bytes};
+    const BufferSlice target{slabs[one.slab].get(), one.offset, one.constant->bytes};
     uploader.add(parts_of(value), value.dtype, one.constant->pack ? &*one.constant->pack : nullptr, target);
     arriving.emplace(key_of(*plan.graph, *one.constant), target);
   }
   uploader.finish();
   loaded_.merge(arriving);
+  std::ranges::move(slabs, std::back_inserter(slabs_));
 }
 
 ConstantParts WeightStore::parts_of(const Value& value) {

@@ -9,6 +9,7 @@
 
 #include "runtime/graph/bound_dispatch.h"
 #include "runtime/graph/constants.h"
+#include "runtime/graph/go_on.h"
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/plan.h"
 
@@ -21,8 +22,9 @@ class WeightStore {
   ~WeightStore();
 
   PipelineStore& pipelines() { return pipelines_; }
-  // Brings in every constant of the plan that is not there yet.
-  void load(const Plan& plan);
+  // Brings in every constant of the plan that is not there yet: all of them or, when it throws, none. `go_on`
+  // is asked before each; after a "no" that is Interrupted.
+  void load(const Plan& plan, const GoOn& go_on = {});
   BufferSlice find(const Graph& graph, const PlannedConstant& constant) const;
   uint64_t bytes() const;
 

@@ -1,12 +1,14 @@
-// Runs that leave room for others on the same queue, and can be stopped.
+// Runs that leave room for others on the same queue, and can be stopped, as what comes before them can.
 #include <volk.h>
 
+#include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/executable.h"
@@ -126,6 +128,97 @@ TEST_CASE("a profile slice by slice times every step and can be stopped") {
   CHECK(profile->total_seconds < all - asking);  // what passes while it asks is no step's time
   executable.run();
   CHECK(result_of(executable) == expected);
+  require_no_validation_messages();
+}
+
+namespace {
+
+std::atomic<int> pipelines_made = 0;
+PFN_vkCreateComputePipelines make_pipelines;
+VKAPI_ATTR VkResult VKAPI_CALL count_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                               const VkComputePipelineCreateInfo* infos,
+                                               const VkAllocationCallbacks* callbacks, VkPipeline* made) {
+  pipelines_made += static_cast<int>(count);
+  return make_pipelines(device, cache, count, infos, callbacks, made);
+}
+
+// Each needs a pipeline of its own.
+constexpr std::array activations{Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
+                                 Activation::silu, Activation::tanh};
+std::vector<Dispatch> activation_dispatches() {
+  std::vector<Dispatch> all;
+  for (const Activation activation : activations) {
+    auto graph = std::make_shared<Graph>();
+    graph->output(activate(*graph, "y", graph->input("x", {4, 32}), activation), "y");
+    all.push_back(make_plan(graph, test_device().device->capabilities()).steps.front().dispatch);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("compiling stops between two pipelines, and those that are made stay") {
+  TestDevice& device = test_device();
+  const std::vector<Dispatch> dispatches = activation_dispatches();
+  std::vector<const Dispatch*> wanted;
+  for (const Dispatch& dispatch : dispatches) wanted.push_back(&dispatch);
+  PipelineStore pipelines(*device.device);
+  auto& call = device.device->vk().vkCreateComputePipelines;
+  make_pipelines = std::exchange(call, &count_pipelines);
+  pipelines_made = 0;
+  std::atomic<int> asked = 0;
+  CHECK_THROWS_AS(pipelines.get(wanted, [&](double) { return ++asked <= 2; }), Interrupted);
+  CHECK(pipelines_made == 2);
+  CHECK(pipelines.get(wanted, [](double) { return true; }).size() == wanted.size());
+  CHECK(pipelines_made == static_cast<int>(wanted.size()));
+  // There is nothing left to ask for.
+  CHECK(pipelines.get(wanted, [](double) { return false; }).size() == wanted.size());
+  call = make_pipelines;
+  require_no_validation_messages();
+}
+
+TEST_CASE("an executable may be stopped while it is made, leaves nothing behind, and is made later") {
+  TestDevice& device = test_device();
+  const uint64_t before = device.device->allocations();
+  RandomConstants constants(3);
+  std::vector<std::byte> expected;
+  {
+    WeightStore weights(*device.pipelines, constants);
+    Executable executable(weights, ten_slices());
+    set_input(executable, 5);
+    executable.run();
+    expected = result_of(executable);
+  }
+  PipelineStore pipelines(*device.device);
+  WeightStore weights(pipelines, constants);
+  bool made = false;
+  for (int most = 0; !made; ++most) {
+    REQUIRE(most < 100'000);
+    int asked = 0;
+    try {
+      Executable executable(weights, ten_slices(), nullptr, [&](double share) {
+        CHECK(share >= 0);
+        CHECK(share <= 1);
+        return ++asked <= most;
+      });
+      made = true;
+      CHECK(asked >= 10);  // once a constant
+      set_input(executable, 5);
+      executable.run();
+      CHECK(result_of(executable) == expected);
+    } catch (const Interrupted&) {
+      CHECK(asked == most + 1);
+      CHECK(weights.bytes() == 0);
+      CHECK(device.device->allocations() == before);
+    }
+  }
+  // What the callback throws passes through.
+  RandomConstants others(4);
+  WeightStore more(pipelines, others);
+  CHECK_THROWS_AS(
+      Executable(more, ten_slices(), nullptr, [](double) -> bool { throw std::runtime_error("enough"); }),
+      std::runtime_error);
+  CHECK(more.bytes() == 0);
   require_no_validation_messages();
 }
 
