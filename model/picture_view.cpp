@@ -33,6 +33,12 @@ ValueId state_of(Graph& graph, const std::string& name, Shape shape, DType dtype
   return graph.state(name, shape, {name}, dtype);
 }
 
+// For what comes before the first slice, as a share of nothing.
+GoOn asked_in_front(const GoOn& go_on) {
+  if (!go_on) return {};
+  return [&go_on](double) { return go_on(0); };
+}
+
 void write_words(Executable& executable, std::string_view input, std::span<const uint32_t> words) {
   std::ranges::copy(std::as_bytes(words), executable.input(executable.input_index(input)).begin());
 }
@@ -102,13 +108,18 @@ Plan PictureView::plan_of(std::shared_ptr<const Graph> graph) const {
   return make_plan(std::move(graph), pipelines_.device().capabilities(), options_.plan);
 }
 
-std::unique_ptr<Executable> PictureView::make(Plan plan) {
+// None when it was told to stop.
+std::unique_ptr<Executable> PictureView::make(Plan plan, const GoOn& preparing) {
   for (const Plan::StateBuffer& state : plan.states) {
     const std::span<const std::string> made = states_->names();
     if (std::ranges::find(made, state.name) == made.end())
       states_->make(state.name, state.bytes, tail_bytes_);
   }
-  return std::make_unique<Executable>(weights_, std::move(plan), states_.get());
+  try {
+    return std::make_unique<Executable>(weights_, std::move(plan), states_.get(), preparing);
+  } catch (const Interrupted&) {
+    return nullptr;
+  }
 }
 
 void PictureView::forget_all() {
@@ -119,7 +130,7 @@ void PictureView::forget_all() {
   states_.reset();
 }
 
-void PictureView::make_executable() {
+bool PictureView::make_executable(const GoOn& preparing) {
   forget_all();
   const ViTConfig& c = model_.config;
   states_ = std::make_unique<StateStore>(pipelines_.device());
@@ -132,7 +143,9 @@ void PictureView::make_executable() {
   Plan plan = plan_of(make_vit_graph(c, options));
   tail_bytes_ =
       std::max({plan.tail_bytes, plan_of(features_graph()).tail_bytes, plan_of(rollout_graph()).tail_bytes});
-  model_run_ = make(std::move(plan));
+  model_run_ = make(std::move(plan), preparing);
+  if (!model_run_) forget_all();
+  return model_run_ != nullptr;
 }
 
 void PictureView::fill(Executable& executable, const PicturePart& part) const {
@@ -149,7 +162,7 @@ void PictureView::take_result() {
   std::memcpy(result_.data(), bytes.data(), bytes.size());
 }
 
-bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_on) {
+bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_on, const GoOn& preparing) {
   const uint32_t width = picture.width, height = picture.height;
   const PicturePart part = prepare_part(preprocess_, std::move(picture), largest_, name);
   const MapRegion region =
@@ -160,7 +173,7 @@ bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_
   const ResampleNeeds needs = resample_needs(part.prepared.resample);
   if (!model_run_ || !capacity_.holds(needs)) {
     capacity_ = PictureCapacity::covering(needs, largest_);
-    make_executable();
+    if (!make_executable(preparing)) return false;
   }
   const auto start = std::chrono::steady_clock::now();
   fill(*model_run_, part);
@@ -170,7 +183,7 @@ bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_
     const bool promoted = guard_.check(1, [&](Executable& probe) { fill(probe, part); });
     guard_.release();
     if (promoted) {
-      make_executable();
+      if (!make_executable(preparing)) return false;
       fill(*model_run_, part);
       if (!run(*model_run_, go_on)) return false;
       take_result();
@@ -328,8 +341,8 @@ bool PictureView::roll_out(const GoOn& go_on) {
   require_picture();
   if (rolled_out_) return true;
   // Not kept: it holds a map of all tokens for each layer.
-  const std::unique_ptr<Executable> rollout = make(plan_of(rollout_graph()));
-  rolled_out_ = run(*rollout, go_on);
+  const std::unique_ptr<Executable> rollout = make(plan_of(rollout_graph()), asked_in_front(go_on));
+  rolled_out_ = rollout && run(*rollout, go_on);
   return rolled_out_;
 }
 
@@ -344,19 +357,20 @@ std::shared_ptr<const Graph> PictureView::features_graph() const {
   return builder.finish();
 }
 
-PictureView::Pixels PictureView::principal_colors() {
+std::optional<PictureView::Pixels> PictureView::principal_colors(const GoOn& go_on) {
   require_picture();
   const ViTConfig& c = model_.config;
   last_dispatches_ = 0;
-  if (!features_run_) features_run_ = make(plan_of(features_graph()));
+  if (!features_run_) features_run_ = make(plan_of(features_graph()), asked_in_front(go_on));
+  if (!features_run_) return std::nullopt;
   if (!features_seen_) {
-    run(*features_run_, {});
+    if (!run(*features_run_, go_on)) return std::nullopt;
     last_dispatches_ = to_u32(features_run_->plan().steps.size());
     features_seen_ = true;
   }
-  return {.buffer = &states_->find(features_state),
-          .width = to_u32(c.grid_width()),
-          .height = to_u32(c.grid_height())};
+  return Pixels{.buffer = &states_->find(features_state),
+                .width = to_u32(c.grid_width()),
+                .height = to_u32(c.grid_height())};
 }
 
 }  // namespace vitrine

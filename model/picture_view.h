@@ -50,10 +50,11 @@ class PictureView {
               PictureViewOptions options = {});
   ~PictureView();
 
-  // Runs the model. Between slices `go_on` is asked; false when it said no, and there is nothing to see then.
+  // Runs the model. `preparing` is asked while weights are loaded and shaders compiled, where that is to be
+  // done, and `go_on` between slices; false when one said no, and there is nothing to see then.
   // Throws Error(failed) that begins with `name` for a picture that can't be shown to the model; what was
   // seen before stays.
-  bool look(Picture picture, const std::string& name, const GoOn& go_on = {});
+  bool look(Picture picture, const std::string& name, const GoOn& go_on = {}, const GoOn& preparing = {});
   bool has_picture() const { return seen_; }
 
   // What follows needs a picture, else Error(usage).
@@ -94,7 +95,9 @@ class PictureView {
 
   // The first three principal components of the patches' tokens, behind the model's last norm, as
   // principal_colors() has them: [grid height, grid width]. Computed once a picture.
-  Pixels principal_colors();
+  Pixels principal_colors() { return *principal_colors({}); }
+  // The same slice by slice; nothing when it was told to stop.
+  std::optional<Pixels> principal_colors(const GoOn& go_on);
 
   // Dispatches of the last call of heat() or principal_colors(); 0 where it had nothing to compute.
   uint32_t last_dispatches() const { return last_dispatches_; }
@@ -117,13 +120,13 @@ class PictureView {
   void require_choice(const HeatChoice& choice) const;
   ViTGraphOptions picture_options() const;
   BlockTaps taps();
-  void make_executable();
+  bool make_executable(const GoOn& preparing);
   void forget_all();
   void fill(Executable& executable, const PicturePart& part) const;
   void take_result();
   bool run(Executable& executable, const GoOn& go_on) const;
   Plan plan_of(std::shared_ptr<const Graph> graph) const;
-  std::unique_ptr<Executable> make(Plan plan);
+  std::unique_ptr<Executable> make(Plan plan, const GoOn& preparing = {});
   std::shared_ptr<const Graph> features_graph() const;
   std::shared_ptr<const Graph> rollout_graph() const;
   std::shared_ptr<const Graph> painter_graph(const Painter& painter) const;

@@ -253,7 +253,15 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
   CHECK_FALSE(view.has_picture());
   CHECK_THROWS_WITH(view.heat({.layer = 0}), Catch::Matchers::ContainsSubstring("not looked"));
   CHECK_THROWS_AS(view.principal_colors(), Error);
-  REQUIRE(view.look(first, "first"));
+  // While weights are loaded, and shaders compiled where nobody needed them before.
+  int asked = 0;
+  CHECK_FALSE(view.look(first, "first", {}, [&](double) { return ++asked < 3; }));
+  CHECK(asked == 3);
+  CHECK_FALSE(view.has_picture());
+  REQUIRE(view.look(first, "first", {}, [](double) { return true; }));
+  CHECK(std::ranges::equal(view.result(), runner_result(looking, first)));
+  // There is nothing to prepare any more.
+  REQUIRE(view.look(first, "first", {}, [](double) { return false; }));
   const std::vector<float> before = view.weights({.layer = 1});
   double reached = 0;
   CHECK_FALSE(view.look(second, "second", [&](double share) {
@@ -270,6 +278,8 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
   // Rollout and a profile can be stopped, too, and leave what is seen.
   const std::vector<float> now = view.weights({.layer = 1});
   CHECK_FALSE(view.roll_out([](double) { return false; }));
+  CHECK_FALSE(view.principal_colors([](double) { return false; }).has_value());
+  CHECK(view.principal_colors().width == looking.config().grid_width());
   CHECK_FALSE(view.profile([](double) { return false; }).has_value());
   CHECK(view.has_picture());
   CHECK(view.weights({.layer = 1, .colors = color_table(ColorMap::grey)}) == now);
