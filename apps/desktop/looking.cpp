@@ -259,9 +259,10 @@ void Looking::show_maps(const std::shared_ptr<ModelSession>& session, Maps maps,
 
 void Looking::ask_for_features() {
   mapping_ = asked_.features = true;
-  start("Features", [this, session = session_, generation = generation_](Progress&) {
-    const PictureView::Pixels pixels = session->view().principal_colors();
-    post(generation, [session, pixels](Looking& self) {
+  start("Features", [this, session = session_, generation = generation_](Progress& progress) {
+    const std::optional<PictureView::Pixels> found = session->view().principal_colors(go_on(progress));
+    if (!found) throw Cancelled{};
+    post(generation, [session, pixels = *found](Looking& self) {
       self.mapping_ = false;
       self.features_ = self.textures_.make(pixels.width, pixels.height);
       self.textures_.copy(self.features_, *pixels.buffer, pixels.offset, session);
@@ -270,7 +271,7 @@ void Looking::ask_for_features() {
 }
 
 void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> take) {
-  if (view == View::attention || view == View::grid || view == View::rollout) {
+  if (is_map(view)) {
     if (!seen_ || looking_) return take({});
     wants_numbers_ = Numbers{view, std::move(take)};
     return;

@@ -301,6 +301,47 @@ TEST_CASE("a session ends at any moment, and gives all memory back") {
   test::require_no_validation_messages();
 }
 
+TEST_CASE("a training may be let go while its steps are compiled") {
+  const Quarters data;
+  test::TestDevice& device = test::test_device();
+  const TrainConfig config = tiny_config(1, 2);
+  const auto set = open_dataset(data.folder.path(), Split::train, dataset_options(config));
+  // None of its pipelines is there.
+  PipelineStore pipelines(*device.device);
+  const uint64_t before = device.device->allocations();
+  int interruptions = 0;
+  for (bool made = false; !made;) {
+    REQUIRE(interruptions < 10'000);
+    int asked = 0;
+    try {
+      const TrainingRun run(pipelines, config, *set, {.preparing = [&](double share) {
+                              CHECK(share >= 0);
+                              CHECK(share < 1);
+                              return ++asked <= interruptions;
+                            }});
+      made = true;
+    } catch (const Interrupted&) {
+      ++interruptions;
+    }
+    CHECK(device.device->allocations() == before);
+  }
+  CHECK(interruptions > 0);
+
+  {
+    PipelineStore others(*device.device);
+    test::Bell bell;
+    TrainingSession session(others, [&] { bell.ring(); });
+    session.start({.config = config, .data = data.folder.path()});
+    bell.wait([&] { return session.state()->stage >= TrainingStage::compiling; });
+    session.stop();
+    bell.wait([&] { return !session.busy(); });
+    CHECK(session.state()->stage == TrainingStage::stopped);
+    CHECK(session.state()->error.empty());
+  }
+  CHECK(device.device->allocations() == before);
+  test::require_no_validation_messages();
+}
+
 TEST_CASE("what goes wrong is said in one sentence, and the next training starts") {
   const Quarters data;
   const test::TemporaryFolder folder;

@@ -186,9 +186,15 @@ class TrainingSession::Job {
 
     tell(TrainingStage::compiling);
     TrainingRun run(pipelines_, config, *data,
-                    {.from = request_.from, .plan = {.slice_seconds = slice_seconds}, .go_on = [&] {
-                       return !ending_.load();
-                     }});
+                    {.from = request_.from,
+                     .plan = {.slice_seconds = slice_seconds},
+                     .go_on = [&] { return !ending_.load(); },
+                     .preparing =
+                         [&](double share) {
+                           draft_.share_done = share;
+                           tell_sometimes();
+                           return !stop_.load();
+                         }});
     draft_.can_save = true;
     draft_.step = run.trainer().counts().passes;
     draft_.epoch = run.position().epoch + 1;

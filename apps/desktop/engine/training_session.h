@@ -62,7 +62,7 @@ struct SamplePrediction {
 // All there is to be shown.
 struct TrainingState {
   TrainingStage stage = TrainingStage::none;
-  double share_done = 0;  // of `drawing`
+  double share_done = 0;  // of `drawing` and `compiling`
   std::string error;      // why it failed, in one sentence
 
   uint64_t step = 0, steps = 0;    // batches that are done, of the whole training

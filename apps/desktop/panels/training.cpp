@@ -211,7 +211,8 @@ void draw_facts(App& app, const TrainingState& state) {
     ImGui::TextWrapped("%s", state.error.c_str());
     ImGui::PopStyleColor();
   }
-  const double share = state.stage == TrainingStage::drawing ? state.share_done
+  const bool prepares = state.stage == TrainingStage::drawing || state.stage == TrainingStage::compiling;
+  const double share = prepares          ? state.share_done
                        : state.steps > 0 ? static_cast<double>(state.step) / static_cast<double>(state.steps)
                                          : 0;
   ImGui::ProgressBar(static_cast<float>(share), {-1, 8 * app.scale()}, "");
