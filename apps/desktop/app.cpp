@@ -172,7 +172,7 @@ void App::choose_device(size_t index) {
   if (training_->running() || training_->state().stage == TrainingStage::paused)
     return say_error("a training runs on this device, stop it before another device is chosen");
   next_device_ = index;
-  looking_->cancel();
+  looking_->cancel(view_);
 }
 
 // Between frames: nothing of a frame under way may use what goes.
@@ -201,6 +201,7 @@ void App::show_tab(const Tab& tab) { show(shows_picture(tab.view) ? last_picture
 void App::show(View view) {
   view_ = view;
   if (shows_picture(view)) last_picture_view_ = view;
+  looking_->ask_again();
   show_next_frames(3);
 }
 
@@ -281,8 +282,10 @@ std::vector<CsvRow> App::device_rows() const {
 }
 
 void App::cancel() {
-  looking_->cancel();
-  if (training_->state().stage == TrainingStage::drawing) training_->stop();
+  if (busy()) say("Cancelled. What is missing comes when its view, picture or model is chosen again.");
+  looking_->cancel(view_);
+  const TrainingStage stage = training_->state().stage;
+  if (stage >= TrainingStage::drawing && stage < TrainingStage::training) training_->stop();
 }
 
 void App::mark(const std::string& name, const Area& area) {

@@ -55,11 +55,19 @@ void Looking::post(uint64_t generation, std::function<void(Looking&)> task) cons
 
 // ---- actions ----
 
-void Looking::cancel() {
+void Looking::cancel(View view) {
   // A look that ends halfway has overwritten what was seen before.
   if (looking_) forget_picture();
+  Asked asked = asked_;
   drop_jobs();
+  // What the view shows would be asked for again by the next frame.
+  asked.features |= view == View::features;
+  asked.profile |= view == View::profile;
+  if (is_map(view) && session_) asked.map = wanted(view);
+  asked_ = std::move(asked);
 }
+
+void Looking::ask_again() { asked_ = {}; }
 
 void Looking::drop_jobs() {
   worker_.cancel();
@@ -219,7 +227,7 @@ void Looking::update(View view) {
     if (!features_ && !asked_.features) ask_for_features();
     return;
   }
-  if (view != View::attention && view != View::grid && view != View::rollout) return;
+  if (!is_map(view)) return;
   const PictureView::HeatChoice choice = wanted(view);
   const Maps* shown = maps(view);
   if ((!shown || !(shown->choice == choice)) && asked_.map != choice) ask_for_maps(choice);

@@ -39,7 +39,9 @@ class Looking {
   // ---- actions ----
   void choose_model(const ModelChoice& choice);
   void look_at(const std::filesystem::path& path);
-  void cancel();
+  // What `view` would show is left out, too, until it is asked for again.
+  void cancel(View view);
+  void ask_again();
   // Layer, head and token are brought into what the model has.
   void select(MapSelection selection);
   void profile();

@@ -38,6 +38,10 @@ inline constexpr std::array<ViewName, 10> view_names{{{View::answers, "answers",
                                                       {View::train, "train", "Train"}}};
 
 constexpr bool shows_picture(View view) { return view <= View::features; }
+// Shows what PictureView::heat() paints.
+constexpr bool is_map(View view) {
+  return view == View::attention || view == View::grid || view == View::rollout;
+}
 
 constexpr std::optional<View> view_named(std::string_view name) {
   for (const ViewName& known : view_names) {

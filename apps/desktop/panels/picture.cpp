@@ -193,7 +193,10 @@ void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
 
 void draw_invitation(App& app, ImVec2 corner, ImVec2 space) {
   const bool waiting = app.busy() && !app.library().empty();
-  std::string text = waiting ? "The model is looking..." : "Drop a picture or a folder here";
+  std::string text = waiting                      ? "The model is looking..."
+                     : app.library().empty()      ? "Drop a picture or a folder here"
+                     : !app.looking().has_model() ? "Choose a model above"
+                                                  : "Choose a picture on the left, or drop another one here";
   const auto selected = app.library().selected();
   if (selected && !waiting && app.library().thumbnail(*selected).state == Thumbnail::State::broken)
     text = "This picture can't be read";

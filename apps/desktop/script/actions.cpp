@@ -35,7 +35,7 @@ constexpr ActionKind kinds[] = {
     {pause, "pause", "", "halts the training after the step under way"},
     {resume, "resume", "", "lets it go on"},
     {save, "save", "PATH", "writes the model in training into a folder"},
-    {cancel, "cancel", "", "stops what runs in the background"},
+    {cancel, "cancel", "", "stops what runs in the background, until it is asked for again"},
     {export_png, "export-png", "FILE", "writes what is shown as a picture"},
     {export_csv, "export-csv", "FILE", "writes the numbers that are shown"},
     {theme, "theme", "dark|light", "colors of the window"},
