@@ -80,8 +80,10 @@ Executable::Pipelines Executable::load_and_compile(std::span<const Dispatch* con
   try {
     const GoOn loading = [&](double share) { return !preparing || preparing((share + compiled_share) / 2); };
     weights_.load(plan_, loading);
-    while (preparing && compiled.wait_for(asking_interval) != std::future_status::ready) {
-      if (!loading(1)) throw Interrupted();
+    if (preparing) {
+      do {
+        if (!loading(1)) throw Interrupted();
+      } while (compiled.wait_for(asking_interval) != std::future_status::ready);
     }
   } catch (...) {
     wanted = false;

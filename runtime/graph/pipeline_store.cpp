@@ -61,8 +61,8 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   for (size_t i = 0; i < work.size(); ++i) {
     if (made[i]) pipelines_.emplace(*work[i].first, std::move(made[i]));
   }
-  if (!work.empty()) cache_.save();
   if (failure) std::rethrow_exception(failure);
+  if (!work.empty()) cache_.save();
   if (stopped) throw Interrupted();
 
   std::vector<std::shared_ptr<const Pipeline>> found;

@@ -202,14 +202,14 @@ TEST_CASE("an executable may be stopped while it is made, leaves nothing behind,
         return ++asked <= most;
       });
       made = true;
-      CHECK(asked >= 10);  // once a constant
       set_input(executable, 5);
       executable.run();
       CHECK(result_of(executable) == expected);
     } catch (const Interrupted&) {
       CHECK(asked == most + 1);
-      CHECK(weights.bytes() == 0);
-      CHECK(device.device->allocations() == before);
+      // Once a constant; then all of them are there, and stay.
+      CHECK((weights.bytes() == 0) == (most < 10));
+      CHECK((device.device->allocations() == before) == (most < 10));
     }
   }
   // What the callback throws passes through.
