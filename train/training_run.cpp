@@ -10,6 +10,8 @@
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/atomic_folder.h"
 #include "runtime/util/error.h"
+#include "runtime/util/mapped_file.h"
+#include "runtime/util/text.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
 
@@ -95,6 +97,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
     return;
   }
+  require_no_other_settings();
   if (options_.weights) {
     trainer_.initialize(*options_.weights);
   } else {
@@ -111,12 +114,29 @@ std::vector<std::string> TrainingRun::class_names() const {
 }
 
 void TrainingRun::save() {
-  if (!options_.out.empty()) save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
+  if (options_.out.empty()) return;
+  if (!std::exchange(settings_written_, true)) write_settings(options_.out);
+  save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
 }
 
+std::string TrainingRun::settings() const { return to_json(config_).dump(2) + "\n"; }
+
 void TrainingRun::write_settings(const std::filesystem::path& folder) const {
-  const std::string text = to_json(config_).dump(2) + "\n";
+  const std::string text = settings();
   write_file_atomically(settings_in(folder), std::as_bytes(std::span(text)));
+}
+
+// Of the same name may be a configuration that somebody has written.
+void TrainingRun::require_no_other_settings() const {
+  const std::filesystem::path file = settings_in(options_.out);
+  std::error_code none;
+  if (options_.out.empty() || !std::filesystem::exists(file, none)) return;
+  const MappedFile there(file);
+  const std::string_view text(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
+  if (text == settings()) return;
+  throw Error(ErrorCode::usage, shown(file) +
+                                    " is there already, and would be overwritten with this training's"
+                                    " settings, expected another folder to write to");
 }
 
 void TrainingRun::save_to(const std::filesystem::path& folder) {
@@ -169,10 +189,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
-  if (!options_.out.empty()) {
-    std::filesystem::create_directories(options_.out);
-    write_settings(options_.out);
-  }
+  if (!options_.out.empty()) std::filesystem::create_directories(options_.out);
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);

@@ -85,7 +85,9 @@ class TrainingRun {
  private:
   uint64_t batches_an_epoch() const;
   void save();
+  std::string settings() const;
   void write_settings(const std::filesystem::path& folder) const;
+  void require_no_other_settings() const;
   void take();
   void report(const BatchResult& result);
   std::vector<std::string> class_names() const;
@@ -98,6 +100,7 @@ class TrainingRun {
   TrainingPosition position_;
   std::vector<BatchResult> results_;
   const TrainingEvents* events_ = nullptr;  // while run() runs
+  bool settings_written_ = false;
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;

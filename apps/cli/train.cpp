@@ -84,12 +84,6 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                       " holds a training already, expected another --out, or "
                                       "--resume to go on with it");
   }
-  std::error_code none;
-  if (!flags.resume && std::filesystem::equivalent(flags.config, settings_in(out), none)) {
-    throw Error(ErrorCode::usage, shown(flags.config) +
-                                      " is where the training keeps its settings, expected another "
-                                      "--config or --out, or --resume");
-  }
   if (common.dtype == "f16") {
     throw Error(ErrorCode::usage, "--dtype is f16, training computes in f32 only");
   }

@@ -195,11 +195,13 @@ TEST_CASE("Ctrl-C saves and says how to go on") {
 }
 
 TEST_CASE("a configuration is not overwritten by a training's settings") {
+  test::test_device();
   Setting setting;
   const std::string own = test::read_whole_file(setting.config);
   std::filesystem::create_directory(setting.folder / "out");
   setting.config = setting.folder.file("out/training.json", own);
-  check_failure(setting.train("out"), 2, {"training.json", "--out"});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}})
+    check_failure(setting.train("out", more), 2, {"training.json", "another folder"});
   CHECK(test::read_whole_file(setting.config) == own);
 }
 
