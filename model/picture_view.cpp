@@ -133,7 +133,7 @@ void PictureView::forget_all() {
 bool PictureView::make_executable(const GoOn& preparing) {
   forget_all();
   const ViTConfig& c = model_.config;
-  states_ = std::make_unique<StateStore>(pipelines_.device());
+  states_ = std::make_shared<StateStore>(pipelines_.device());
   const uint64_t maps = (c.heads + 1) * c.patches();
   states_->make(pixels_state, maps * heat_pixels * heat_pixels * sizeof(uint32_t));
   states_->make(numbers_state, maps * sizeof(float));
@@ -180,7 +180,12 @@ bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_
   if (!run(*model_run_, go_on)) return false;
   take_result();
   if (options_.dtype == DType::f16 && !all_finite(result_)) {
-    const bool promoted = guard_.check(1, [&](Executable& probe) { fill(probe, part); });
+    bool promoted = false;
+    try {
+      promoted = guard_.check(1, [&](Executable& probe) { fill(probe, part); }, preparing);
+    } catch (const Interrupted&) {
+      return false;
+    }
     guard_.release();
     if (promoted) {
       if (!make_executable(preparing)) return false;
@@ -289,6 +294,7 @@ PictureView::Pixels PictureView::heat(const HeatChoice& choice) {
   last_dispatches_ = to_u32(run->plan().steps.size());
   shown_ = choice;
   return {.buffer = &states_->find(pixels_state),
+          .owner = states_,
           .width = to_u32(model_.config.grid_width() * heat_pixels),
           .height = to_u32(model_.config.grid_height() * heat_pixels),
           .maps = maps_of(choice)};
@@ -369,6 +375,7 @@ std::optional<PictureView::Pixels> PictureView::principal_colors(const GoOn& go_
     features_seen_ = true;
   }
   return Pixels{.buffer = &states_->find(features_state),
+                .owner = states_,
                 .width = to_u32(c.grid_width()),
                 .height = to_u32(c.grid_height())};
 }

@@ -83,6 +83,7 @@ class PictureView {
   // them. Their writes are finished: whoever copies them needs a barrier from compute to transfer in front.
   struct Pixels {
     const Buffer* buffer = nullptr;
+    std::shared_ptr<const void> owner;  // of the buffer, which a larger picture would replace
     uint64_t offset = 0;
     uint32_t width = 0, height = 0, maps = 1;
   };
@@ -141,8 +142,8 @@ class PictureView {
   PictureCapacity largest_, capacity_;
   RangeGuard guard_;
   WeightStore weights_;
-  std::unique_ptr<StateStore> states_;
-  uint64_t tail_bytes_ = 0;  // as far as any plan may read behind a state
+  std::shared_ptr<StateStore> states_;  // shared with Pixels
+  uint64_t tail_bytes_ = 0;             // as far as any plan may read behind a state
 
   // Made for the states that there are.
   std::map<uint64_t, KeptLayer> layers_;

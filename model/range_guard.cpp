@@ -63,15 +63,17 @@ bool all_finite(std::span<const float> values) {
 
 // The recording with magnitudes. Its weights are its own, in f32, and go with it.
 struct RangeGuard::Probe {
-  Probe(RangeGuard& guard, uint64_t batch_size)
+  Probe(RangeGuard& guard, uint64_t batch_size, const GoOn& preparing)
       : batch(batch_size), weights(guard.pipelines_, *guard.model_.constants) {
     ViTGraphOptions options = guard.graph_of_(batch);
     options.dtype = DType::f32;
     options.layers = {};
     const auto plain = make_vit_graph(guard.model_.config, options);
-    executable = std::make_unique<Executable>(
-        weights, make_plan(with_magnitudes(*plain, guard.stored_), guard.pipelines_.device().capabilities(),
-                           guard.plan_));
+    executable =
+        std::make_unique<Executable>(weights,
+                                     make_plan(with_magnitudes(*plain, guard.stored_),
+                                               guard.pipelines_.device().capabilities(), guard.plan_),
+                                     nullptr, preparing);
   }
 
   // The graph with a magnitude taken right behind each of these nodes, so that no memory is kept for it.
@@ -219,13 +221,13 @@ bool RangeGuard::promote(const std::vector<std::string>& layers, float largest, 
   return true;
 }
 
-bool RangeGuard::check(uint64_t batch, const Fill& fill) {
+bool RangeGuard::check(uint64_t batch, const Fill& fill, const GoOn& preparing) {
   look_at_weights();
   look_at_graph();
   if (stored_.empty()) return false;
   if (!probe_ || probe_->batch != batch) {
     probe_.reset();
-    probe_ = std::make_unique<Probe>(*this, batch);
+    probe_ = std::make_unique<Probe>(*this, batch, preparing);
   }
   fill(*probe_->executable);
   probe_->executable->run();

@@ -61,8 +61,8 @@ class RangeGuard {
   // Fills the inputs of an executable that has those of the batch's graph.
   using Fill = std::function<void(Executable&)>;
   // Runs a batch with magnitudes. True when layers were found that must run in f32 and did not yet; `warn`
-  // is given one sentence that names them.
-  bool check(uint64_t batch, const Fill& fill);
+  // is given one sentence that names them. `preparing` as Executable has it.
+  bool check(uint64_t batch, const Fill& fill, const GoOn& preparing = {});
 
   // The largest of all that check() has seen and of the weights, in the model's order.
   std::vector<LayerRange> ranges();

@@ -291,6 +291,20 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
   test::require_no_validation_messages();
 }
 
+TEST_CASE("pixels stay for their owner when a larger picture makes the view anew") {
+  Looking looking("timm_vit");
+  REQUIRE(looking.view.look(noise(1, 40, 40), "small"));
+  const PictureView::Pixels map = looking.view.heat({.layer = 0, .colors = color_table(ColorMap::viridis)});
+  const PictureView::Pixels features = looking.view.principal_colors();
+  const std::vector<uint32_t> painted = read(map), found = read(features);
+  REQUIRE(looking.view.look(noise(2, 900, 700), "large"));
+  CHECK(looking.view.heat({.layer = 1, .colors = color_table(ColorMap::grey)}).buffer != map.buffer);
+  CHECK(looking.view.principal_colors().buffer != features.buffer);
+  CHECK(read(map) == painted);
+  CHECK(read(features) == found);
+  test::require_no_validation_messages();
+}
+
 TEST_CASE("a picture that is refused leaves what is seen") {
   Looking looking("timm_vit");
   REQUIRE(looking.view.look(noise(1, 40, 40), "first"));
@@ -316,6 +330,15 @@ TEST_CASE("a picture that overflows f16 is looked at again with what overflows i
   PictureView view(
       *test::test_device().pipelines, model, profile_named("timm", 16, 16),
       {.dtype = DType::f16, .warn = [&](const std::string& sentence) { said.push_back(sentence); }});
+  // Told to stop at every question once: of the first recording, of the one that measures, of the second.
+  int most = 0, asked = 0;
+  const auto go_on = [&](double) { return ++asked <= most; };
+  for (; !view.look(noise(0, 60, 90), "picture", {}, go_on); ++most, asked = 0) {
+    CHECK(asked == most + 1);
+    CHECK_FALSE(view.has_picture());
+    REQUIRE(most < 10'000);
+  }
+  CHECK(most > 2);
   for (uint32_t i = 0; i < 2; ++i) {
     REQUIRE(view.look(noise(i, 60, 90), "picture"));
     CHECK(all_finite(view.result()));
