@@ -183,6 +183,7 @@ void App::change_device() {
   try {
     device = window_->open_device(chosen);
   } catch (const Error& error) {
+    looking_->ask_again();
     return say_error(error.what());
   }
   const ModelChoice model = looking_->model_choice();
@@ -282,7 +283,8 @@ std::vector<CsvRow> App::device_rows() const {
 }
 
 void App::cancel() {
-  if (busy()) say("Cancelled. What is missing comes when its view, picture or model is chosen again.");
+  if (!worker_->idle() || looking_->busy())
+    say("Cancelled. What is missing comes when its view, picture or model is chosen again.");
   looking_->cancel(view_);
   const TrainingStage stage = training_->state().stage;
   if (stage >= TrainingStage::drawing && stage < TrainingStage::training) training_->stop();

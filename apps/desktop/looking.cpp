@@ -63,7 +63,12 @@ void Looking::cancel(View view) {
   // What the view shows would be asked for again by the next frame.
   asked.features |= view == View::features;
   asked.profile |= view == View::profile;
-  if (is_map(view) && session_) asked.map = wanted(view);
+  if (is_map(view) && session_) {
+    asked.map = wanted(view);
+    // A map of something else would stay on the screen.
+    std::optional<Maps>& shown = view == View::rollout ? rollout_ : attention_;
+    if (shown && !(shown->choice == *asked.map)) shown.reset();
+  }
   asked_ = std::move(asked);
 }
 
@@ -238,7 +243,7 @@ void Looking::ask_for_maps(const PictureView::HeatChoice& choice) {
   asked_.map = choice;
   start(choice.layer ? "Attention" : "Rollout",
         [this, choice, session = session_, generation = generation_](Progress& progress) {
-          if (!choice.layer) session->view().roll_out(go_on(progress));
+          if (!choice.layer && !session->view().roll_out(go_on(progress))) throw Cancelled{};
           progress.check();
           const auto begin = std::chrono::steady_clock::now();
           const PictureView::Pixels pixels = session->view().heat(choice);
@@ -246,22 +251,21 @@ void Looking::ask_for_maps(const PictureView::HeatChoice& choice) {
           maps.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
           maps.dispatches = session->view().last_dispatches();
           maps.choice = choice;
-          post(generation, [session, maps, pixels](Looking& self) {
+          post(generation, [maps, pixels](Looking& self) {
             self.mapping_ = false;
             self.asked_.map.reset();
-            self.show_maps(session, maps, pixels);
+            self.show_maps(maps, pixels);
           });
         });
 }
 
-void Looking::show_maps(const std::shared_ptr<ModelSession>& session, Maps maps,
-                        const PictureView::Pixels& pixels) {
+void Looking::show_maps(Maps maps, const PictureView::Pixels& pixels) {
   std::optional<Maps>& place = maps.choice.layer ? attention_ : rollout_;
   maps.count = pixels.maps;
   maps.height = pixels.height;
   const uint32_t height = pixels.height * pixels.maps;
   maps.texture = textures_.make_or_keep(place ? place->texture : nullptr, pixels.width, height);
-  textures_.copy(maps.texture, *pixels.buffer, pixels.offset, session);
+  textures_.copy(maps.texture, *pixels.buffer, pixels.offset, pixels.owner);
   place = std::move(maps);
 }
 
@@ -270,10 +274,10 @@ void Looking::ask_for_features() {
   start("Features", [this, session = session_, generation = generation_](Progress& progress) {
     const std::optional<PictureView::Pixels> found = session->view().principal_colors(go_on(progress));
     if (!found) throw Cancelled{};
-    post(generation, [session, pixels = *found](Looking& self) {
+    post(generation, [pixels = *found](Looking& self) {
       self.mapping_ = false;
       self.features_ = self.textures_.make(pixels.width, pixels.height);
-      self.textures_.copy(self.features_, *pixels.buffer, pixels.offset, session);
+      self.textures_.copy(self.features_, *pixels.buffer, pixels.offset, pixels.owner);
     });
   });
 }
@@ -291,15 +295,17 @@ void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> t
 
 void Looking::read_map_numbers(Numbers wants) {
   mapping_ = true;
-  start("Reading the map's numbers", [this, choice = wanted(wants.view), session = session_,
-                                      generation = generation_, take = std::move(wants.take)](Progress&) {
-    const std::vector<float> weights = session->view().weights(choice);
-    const ViTConfig& c = session->model().config;
-    post(generation, [rows = map_rows(weights, c.grid_height(), c.grid_width()), take](Looking& self) {
-      self.mapping_ = false;
-      take(rows);
-    });
-  });
+  start("Reading the map's numbers",
+        [this, choice = wanted(wants.view), session = session_, generation = generation_,
+         take = std::move(wants.take)](Progress& progress) {
+          if (!choice.layer && !session->view().roll_out(go_on(progress))) throw Cancelled{};
+          const std::vector<float> weights = session->view().weights(choice);
+          const ViTConfig& c = session->model().config;
+          post(generation, [rows = map_rows(weights, c.grid_height(), c.grid_width()), take](Looking& self) {
+            self.mapping_ = false;
+            take(rows);
+          });
+        });
 }
 
 bool Looking::copying() const {

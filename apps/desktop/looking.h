@@ -114,7 +114,7 @@ class Looking {
   void show_taken();
   void forget_picture();
   void ask_for_maps(const PictureView::HeatChoice& choice);
-  void show_maps(const std::shared_ptr<ModelSession>& session, Maps maps, const PictureView::Pixels& pixels);
+  void show_maps(Maps maps, const PictureView::Pixels& pixels);
   void ask_for_features();
   PictureView::HeatChoice wanted(View view) const;
   void read_map_numbers(Numbers wants);

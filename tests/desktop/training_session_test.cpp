@@ -330,13 +330,22 @@ TEST_CASE("a training may be let go while its steps are compiled") {
   {
     PipelineStore others(*device.device);
     test::Bell bell;
-    TrainingSession session(others, [&] { bell.ring(); });
+    std::atomic<bool> started = false;
+    TrainingSession session(others, [&] {
+      // The training's thread: it compiles nothing before this returns.
+      started.wait(false);
+      if (session.state()->stage == TrainingStage::compiling) session.stop();
+      bell.ring();
+    });
     session.start({.config = config, .data = data.folder.path()});
-    bell.wait([&] { return session.state()->stage >= TrainingStage::compiling; });
-    session.stop();
+    started = true;
+    started.notify_all();
     bell.wait([&] { return !session.busy(); });
-    CHECK(session.state()->stage == TrainingStage::stopped);
-    CHECK(session.state()->error.empty());
+    const auto state = session.state();
+    CHECK(state->stage == TrainingStage::stopped);
+    CHECK(state->error.empty());
+    CHECK_FALSE(state->can_save);
+    CHECK(state->epoch == 0);  // known as soon as there are steps
   }
   CHECK(device.device->allocations() == before);
   test::require_no_validation_messages();

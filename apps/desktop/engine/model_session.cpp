@@ -63,6 +63,7 @@ LookResult ModelSession::look(const std::filesystem::path& path, Progress& progr
 
 LookResult ModelSession::look(Image image, const std::string& name, Progress& progress) {
   progress.check();  // a model of one slice is done before anybody asks
+  progress.say("");
   const GoOn preparing = [&](double share) {
     progress.say("loading weights, compiling shaders");
     return go_on(progress)(share);

@@ -184,6 +184,7 @@ class TrainingSession::Job {
     describe(*data, *test);
     end_if_asked();
 
+    draft_.share_done = 0;
     tell(TrainingStage::compiling);
     TrainingRun run(pipelines_, config, *data,
                     {.from = request_.from,

@@ -101,7 +101,8 @@ class TrainingSession {
   void start(TrainingRequest request);
   void pause();
   void resume();
-  void stop();   // after the step under way; the model can still be saved
+  // After the step under way: the model can still be saved. Before the first step there is none.
+  void stop();
   void close();  // lets the training go, with its memory
   // Into a folder, whole or not at all; see TrainingRun::save_to(). Between two steps, or while nothing
   // runs; TrainingState says when it is done.

@@ -137,13 +137,23 @@ void draw_single(App& app, ImVec2 corner, ImVec2 space) {
   handle_click(app, *c, at, patches);
 }
 
+void draw_centered(const std::string& text, ImVec2 corner, ImVec2 space) {
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddText({corner.x + (space.x - size.x) / 2, corner.y + (space.y - size.y) / 2}, palette().faint_text,
+               text.c_str());
+}
+
 // All heads of the layer, and their mean, beside each other.
 void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
   const Looking& looking = app.looking();
   const Looking::Seen& seen = *looking.seen();
   const Looking::Maps* maps = looking.maps(View::grid);
   app.set_export_area({corner.x, corner.y, space.x, space.y});
-  if (!maps) return;
+  if (!maps) {
+    if (!looking.busy()) draw_centered("The maps come when All heads is chosen again", corner, space);
+    return;
+  }
   const float gap = 8 * app.scale(), line = ImGui::GetTextLineHeight() + 2 * app.scale();
   const float aspect = static_cast<float>(seen.width) / static_cast<float>(seen.height);
   // As many columns as make the pictures largest.
@@ -200,10 +210,7 @@ void draw_invitation(App& app, ImVec2 corner, ImVec2 space) {
   const auto selected = app.library().selected();
   if (selected && !waiting && app.library().thumbnail(*selected).state == Thumbnail::State::broken)
     text = "This picture can't be read";
-  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  list.AddText({corner.x + (space.x - size.x) / 2, corner.y + (space.y - size.y) / 2}, palette().faint_text,
-               text.c_str());
+  draw_centered(text, corner, space);
 }
 
 void draw_view_buttons(App& app) {
