@@ -24,16 +24,22 @@ namespace {
 thread_local bool counting = false;
 thread_local size_t allocations = 0;
 
-void* allocate(size_t bytes) {
+void* allocate(size_t bytes) noexcept {
   if (counting) ++allocations;
-  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  return std::malloc(bytes ? bytes : 1);
+}
+void* allocate_or_throw(size_t bytes) {
+  if (void* memory = allocate(bytes)) return memory;
   throw std::bad_alloc();
 }
 
 }  // namespace
 
-void* operator new(size_t bytes) { return allocate(bytes); }
-void* operator new[](size_t bytes) { return allocate(bytes); }
+void* operator new(size_t bytes) { return allocate_or_throw(bytes); }
+void* operator new[](size_t bytes) { return allocate_or_throw(bytes); }
+// Those of a sanitizer don't call the ones above, and what they give isn't for free().
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
