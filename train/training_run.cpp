@@ -38,6 +38,8 @@ LoaderOptions loader_options(const TrainConfig& config) {
           .values = values_of(config)};
 }
 
+std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
+
 void require_fit(const TrainConfig& config, const Dataset& data) {
   const ViTConfig& c = config.model;
   const SampleShape wanted{static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
@@ -71,6 +73,18 @@ std::filesystem::path checkpoint_in(const std::filesystem::path& out) {
 }
 std::filesystem::path settings_in(const std::filesystem::path& out) { return out / "training.json"; }
 
+void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out) {
+  const std::filesystem::path file = settings_in(out);
+  std::error_code none;
+  if (!std::filesystem::exists(file, none) || std::filesystem::exists(checkpoint_in(out), none)) return;
+  const MappedFile there(file);
+  const std::string_view text(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
+  if (text == settings_text(config)) return;
+  throw Error(ErrorCode::usage, shown(file) +
+                                    " is there already, and would be overwritten with this training's "
+                                    "settings, expected another folder to write to");
+}
+
 std::string fingerprint_of(const Dataset& data) {
   // FNV-1a of the labels: cheap, and another data set has others.
   uint64_t hash = 0xcbf29ce484222325u;
@@ -95,9 +109,10 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
   if (has_to || (options_.resume && std::filesystem::exists(checkpoint))) {
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
+    settings_written_ = !has_to && std::filesystem::exists(settings_in(options_.out));
     return;
   }
-  require_no_other_settings();
+  if (!options_.out.empty()) require_no_other_settings(config_, options_.out);
   if (options_.weights) {
     trainer_.initialize(*options_.weights);
   } else {
@@ -119,28 +134,14 @@ void TrainingRun::save() {
   save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
 }
 
-std::string TrainingRun::settings() const { return to_json(config_).dump(2) + "\n"; }
-
 void TrainingRun::write_settings(const std::filesystem::path& folder) const {
-  const std::string text = settings();
+  const std::string text = settings_text(config_);
   write_file_atomically(settings_in(folder), std::as_bytes(std::span(text)));
-}
-
-// Of the same name may be a configuration that somebody has written.
-void TrainingRun::require_no_other_settings() const {
-  const std::filesystem::path file = settings_in(options_.out);
-  std::error_code none;
-  if (options_.out.empty() || !std::filesystem::exists(file, none)) return;
-  const MappedFile there(file);
-  const std::string_view text(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
-  if (text == settings()) return;
-  throw Error(ErrorCode::usage, shown(file) +
-                                    " is there already, and would be overwritten with this training's"
-                                    " settings, expected another folder to write to");
 }
 
 void TrainingRun::save_to(const std::filesystem::path& folder) {
   settle();
+  require_no_other_settings(config_, folder);
   AtomicFolder written(folder, {checkpoint_in({}).string(), settings_in({}).string(), "config.json",
                                 "preprocessor_config.json", "model.safetensors"});
   // After an epoch's last batch the next one begins.

@@ -85,9 +85,7 @@ class TrainingRun {
  private:
   uint64_t batches_an_epoch() const;
   void save();
-  std::string settings() const;
   void write_settings(const std::filesystem::path& folder) const;
-  void require_no_other_settings() const;
   void take();
   void report(const BatchResult& result);
   std::vector<std::string> class_names() const;
@@ -115,6 +113,10 @@ DatasetOptions dataset_options(const TrainConfig& config);
 // The checkpoint of a training that writes to `out`, and the settings beside it.
 std::filesystem::path checkpoint_in(const std::filesystem::path& out);
 std::filesystem::path settings_in(const std::filesystem::path& out);
+
+// Throws Error(usage) where settings that aren't this configuration's lie in `out` without a checkpoint: of
+// that name may be a file that somebody has written.
+void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out);
 
 // Loss without label smoothing, and accuracy, of a trainer's model on all samples of a data set.
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},

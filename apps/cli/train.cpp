@@ -84,6 +84,13 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                       " holds a training already, expected another --out, or "
                                       "--resume to go on with it");
   }
+  require_no_other_settings(config, out);
+  std::error_code none;
+  if (std::filesystem::equivalent(flags.config, out / "config.json", none)) {
+    throw Error(ErrorCode::usage, shown(flags.config) +
+                                      " would be overwritten by the trained model's config.json, expected "
+                                      "another --out");
+  }
   if (common.dtype == "f16") {
     throw Error(ErrorCode::usage, "--dtype is f16, training computes in f32 only");
   }

@@ -195,13 +195,17 @@ TEST_CASE("Ctrl-C saves and says how to go on") {
 }
 
 TEST_CASE("a configuration is not overwritten by a training's settings") {
-  test::test_device();
   Setting setting;
   const std::string own = test::read_whole_file(setting.config);
   std::filesystem::create_directory(setting.folder / "out");
   setting.config = setting.folder.file("out/training.json", own);
   for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}})
     check_failure(setting.train("out", more), 2, {"training.json", "another folder"});
+  CHECK(test::read_whole_file(setting.config) == own);
+  // Nor by the model that is trained.
+  std::filesystem::create_directory(setting.folder / "model");
+  setting.config = setting.folder.file("model/config.json", own);
+  check_failure(setting.train("model"), 2, {"config.json", "another --out"});
   CHECK(test::read_whole_file(setting.config) == own);
 }
 

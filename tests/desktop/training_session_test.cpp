@@ -113,7 +113,6 @@ struct Watched {
   }
   void save(const std::filesystem::path& folder) {
     session.save(folder);
-    CHECK(session.busy());
     bell.wait([&] { return !session.busy(); });
   }
 };
@@ -131,7 +130,6 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     CHECK_FALSE(watched.session.busy());
     watched.session.start(
         {.config = config, .data = data.folder.path(), .step_limit = 13, .test_every = 4, .test_batches = 2});
-    CHECK(watched.session.busy());
     const auto first = watched.wait_for(TrainingStage::paused);
     CHECK_FALSE(watched.session.busy());
     CHECK(first->step >= 13);
@@ -148,7 +146,6 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     // Paused a few times more, wherever that is.
     for (int pauses = 0; pauses < 4; ++pauses) {
       watched.session.resume();
-      CHECK(watched.session.busy());
       watched.session.pause();
       watched.bell.wait([&] { return !watched.session.busy(); });
     }
@@ -194,6 +191,16 @@ TEST_CASE("a training that is watched, tested, paused and saved has the bytes of
     again.wait_for(TrainingStage::finished);
     again.save(folder / "finished");
     CHECK(tensors_in(folder / "finished" / "model.safetensors") == tensors_in(plain / "model.safetensors"));
+
+    // One that ends before it was saved leaves none, and what isn't a training's stays.
+    TrainingRun ended(*test::test_device().pipelines, config, *set, {.out = folder / "ended"});
+    CHECK_THROWS_AS(ended.run({.between = [] { throw std::runtime_error("enough"); }}, false),
+                    std::runtime_error);
+    CHECK_FALSE(std::filesystem::exists(settings_in(folder / "ended")));
+    std::filesystem::create_directory(folder / "own");
+    const std::string own = folder.file("own/training.json", "{}");
+    CHECK_THROWS_AS(ended.save_to(folder / "own"), Error);
+    CHECK(test::read_whole_file(own) == "{}");
 
     // And the app's goes on without it.
     const auto resumed = train_plainly(saved, data.folder.path(), folder / "half", true);
@@ -331,10 +338,14 @@ TEST_CASE("a training may be let go while its steps are compiled") {
     PipelineStore others(*device.device);
     test::Bell bell;
     std::atomic<bool> started = false;
+    bool told_to_stop = false;  // the training's thread's
     TrainingSession session(others, [&] {
-      // The training's thread: it compiles nothing before this returns.
+      // It compiles nothing before this returns.
       started.wait(false);
-      if (session.state()->stage == TrainingStage::compiling) session.stop();
+      if (!told_to_stop && session.state()->stage == TrainingStage::compiling) {
+        session.stop();
+        told_to_stop = true;
+      }
       bell.ring();
     });
     session.start({.config = config, .data = data.folder.path()});
