@@ -212,6 +212,8 @@ TEST_CASE("an executable may be stopped while it is made, leaves nothing behind,
       CHECK((device.device->allocations() == before) == (most < 10));
     }
   }
+  // Where all is there somebody is asked, too.
+  CHECK_THROWS_AS(Executable(weights, ten_slices(), nullptr, [](double) { return false; }), Interrupted);
   // What the callback throws passes through.
   RandomConstants others(4);
   WeightStore more(pipelines, others);

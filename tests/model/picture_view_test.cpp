@@ -330,7 +330,7 @@ TEST_CASE("a picture that overflows f16 is looked at again with what overflows i
   PictureView view(
       *test::test_device().pipelines, model, profile_named("timm", 16, 16),
       {.dtype = DType::f16, .warn = [&](const std::string& sentence) { said.push_back(sentence); }});
-  // Told to stop at every question once: of the first recording, of the one that measures, of the second.
+  // Told to stop at every question until the first recording is there, and then at those that are left.
   int most = 0, asked = 0;
   const auto go_on = [&](double) { return ++asked <= most; };
   for (; !view.look(noise(0, 60, 90), "picture", {}, go_on); ++most, asked = 0) {

@@ -1,10 +1,13 @@
 // Numbers that f16 can't hold are found, and what holds them runs in f32.
+#include "model/range_guard.h"
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 
 #include "model/runner.h"
 #include "model/weights.h"
@@ -107,6 +110,27 @@ void check_promoted(Fixture& fixture, const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+TEST_CASE("what measures ranges can be stopped while it is made ready, and made later") {
+  const Fixture fixture(tiny(), {});
+  RangeGuard guard(*test::test_device().pipelines, fixture.model,
+                   [](uint64_t batch) { return ViTGraphOptions{.batch = batch, .dtype = DType::f16}; });
+  const std::vector<float> images = fixture.images(1);
+  bool filled = false;
+  const auto fill = [&](Executable& probe) {
+    std::ranges::copy(std::as_bytes(std::span(images)), probe.input(0).begin());
+    filled = true;
+  };
+  CHECK_THROWS_AS(guard.check(1, fill, [](double) { return false; }), Interrupted);
+  CHECK_FALSE(filled);
+  const auto measured = [](const LayerRange& range) { return range.largest > 0; };
+  CHECK(std::ranges::none_of(guard.ranges(), measured));
+  CHECK_FALSE(guard.check(1, fill));
+  CHECK(filled);
+  CHECK_FALSE(guard.saw_nonfinite());
+  CHECK(std::ranges::any_of(guard.ranges(), measured));
+  test::require_no_validation_messages();
+}
 
 TEST_CASE("a model whose numbers f16 holds runs in f16 and says nothing") {
   if (!has_f16()) SKIP("the device has no 16-bit storage");
