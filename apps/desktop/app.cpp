@@ -183,7 +183,13 @@ void App::change_device() {
   try {
     device = window_->open_device(chosen);
   } catch (const Error& error) {
+    // What choose_device() cancelled, on the device of before.
     looking_->ask_again();
+    if (!looking_->has_model()) {
+      looking_->choose_model(looking_->model_choice());
+    } else if (!looking_->seen()) {
+      look_at_selected();
+    }
     return say_error(error.what());
   }
   const ModelChoice model = looking_->model_choice();

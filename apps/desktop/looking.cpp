@@ -74,6 +74,10 @@ void Looking::cancel(View view) {
 
 void Looking::ask_again() { asked_ = {}; }
 
+bool Looking::left_out(View view) const {
+  return is_map(view) && session_ && !mapping_ && asked_.map == wanted(view);
+}
+
 void Looking::drop_jobs() {
   worker_.cancel();
   // What such a job posts or throws is for nobody any more; those that were queued will never begin.

@@ -42,6 +42,7 @@ class Looking {
   // What `view` would show is left out, too, until it is asked for again.
   void cancel(View view);
   void ask_again();
+  bool left_out(View view) const;  // its maps were cancelled, or could not be made
   // Layer, head and token are brought into what the model has.
   void select(MapSelection selection);
   void profile();

@@ -72,8 +72,10 @@ TEST_CASE("what was cancelled doesn't begin again until it is asked for again") 
   for (const View view : {View::attention, View::grid, View::rollout}) {
     INFO("view " << int(view));
     app.looking.ask_again();
+    CHECK_FALSE(app.looking.left_out(view));
     app.ask_and_cancel(view);
     CHECK(app.looking.maps(view) == nullptr);
+    CHECK(app.looking.left_out(view));
   }
   app.ask_and_cancel(View::features);
   CHECK(app.looking.features() == nullptr);

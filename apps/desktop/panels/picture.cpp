@@ -151,7 +151,8 @@ void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
   const Looking::Maps* maps = looking.maps(View::grid);
   app.set_export_area({corner.x, corner.y, space.x, space.y});
   if (!maps) {
-    if (!looking.busy()) draw_centered("The maps come when All heads is chosen again", corner, space);
+    if (looking.left_out(View::grid))
+      draw_centered("The maps come when All heads is chosen again", corner, space);
     return;
   }
   const float gap = 8 * app.scale(), line = ImGui::GetTextLineHeight() + 2 * app.scale();
