@@ -95,10 +95,9 @@ class PictureView {
   std::vector<float> weights(const HeatChoice& choice);
 
   // The first three principal components of the patches' tokens, behind the model's last norm, as
-  // principal_colors() has them: [grid height, grid width]. Computed once a picture.
-  Pixels principal_colors() { return *principal_colors({}); }
-  // The same slice by slice; nothing when it was told to stop.
-  std::optional<Pixels> principal_colors(const GoOn& go_on);
+  // principal_colors() has them: [grid height, grid width]. Computed once a picture. Nothing when it was told
+  // to stop.
+  std::optional<Pixels> principal_colors(const GoOn& go_on = {});
 
   // Dispatches of the last call of heat() or principal_colors(); 0 where it had nothing to compute.
   uint32_t last_dispatches() const { return last_dispatches_; }

@@ -218,7 +218,7 @@ TEST_CASE("a view's features are the principal components of the patches' tokens
     const ViTConfig& c = looking.config();
     const Picture picture = noise(5, 61, 40);
     REQUIRE(looking.view.look(picture, "picture"));
-    const PictureView::Pixels pixels = looking.view.principal_colors();
+    const PictureView::Pixels pixels = *looking.view.principal_colors();
     CHECK(looking.view.last_dispatches() > 0);
     CHECK(pixels.width == c.grid_width());
     CHECK(pixels.height == c.grid_height());
@@ -279,7 +279,7 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
   const std::vector<float> now = view.weights({.layer = 1});
   CHECK_FALSE(view.roll_out([](double) { return false; }));
   CHECK_FALSE(view.principal_colors([](double) { return false; }).has_value());
-  CHECK(view.principal_colors().width == looking.config().grid_width());
+  CHECK(view.principal_colors()->width == looking.config().grid_width());
   CHECK_FALSE(view.profile([](double) { return false; }).has_value());
   CHECK(view.has_picture());
   CHECK(view.weights({.layer = 1, .colors = color_table(ColorMap::grey)}) == now);
@@ -295,11 +295,11 @@ TEST_CASE("pixels stay for their owner when a larger picture makes the view anew
   Looking looking("timm_vit");
   REQUIRE(looking.view.look(noise(1, 40, 40), "small"));
   const PictureView::Pixels map = looking.view.heat({.layer = 0, .colors = color_table(ColorMap::viridis)});
-  const PictureView::Pixels features = looking.view.principal_colors();
+  const PictureView::Pixels features = *looking.view.principal_colors();
   const std::vector<uint32_t> painted = read(map), found = read(features);
   REQUIRE(looking.view.look(noise(2, 900, 700), "large"));
   CHECK(looking.view.heat({.layer = 1, .colors = color_table(ColorMap::grey)}).buffer != map.buffer);
-  CHECK(looking.view.principal_colors().buffer != features.buffer);
+  CHECK(looking.view.principal_colors()->buffer != features.buffer);
   CHECK(read(map) == painted);
   CHECK(read(features) == found);
   test::require_no_validation_messages();
