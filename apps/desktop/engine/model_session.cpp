@@ -64,13 +64,11 @@ LookResult ModelSession::look(const std::filesystem::path& path, Progress& progr
 LookResult ModelSession::look(Image image, const std::string& name, Progress& progress) {
   progress.check();  // a model of one slice is done before anybody asks
   progress.say("");
-  const GoOn preparing = [&](double share) {
-    progress.say("loading weights, compiling shaders");
-    return go_on(progress)(share);
-  };
-  const GoOn running = [&](double share) {
-    progress.say("");
-    return go_on(progress)(share);
+  const auto saying = [&progress](const char* text) -> GoOn {
+    return [&progress, text](double share) {
+      progress.say(text);
+      return go_on(progress)(share);
+    };
   };
   LookResult result;
   Picture picture{image.width, image.height, image.pixels};
@@ -79,7 +77,8 @@ LookResult ModelSession::look(Image image, const std::string& name, Progress& pr
     make_grey(grey);
     picture.pixels = std::move(grey.pixels);
   }
-  if (!view_->look(std::move(picture), name, running, preparing)) throw Cancelled{};
+  if (!view_->look(std::move(picture), name, saying(""), saying("loading weights, compiling shaders")))
+    throw Cancelled{};
   progress.set_done(1);  // nobody asks a model of one slice
   result.region = view_->region();
   result.seconds = view_->seconds();
