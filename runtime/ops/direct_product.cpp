@@ -36,9 +36,14 @@ constexpr std::array<Block, 10> blocks{{
     {33, 11, 1.0},
 }};
 
+// In chunks all sums of a block stay in registers; each further size of block is one more shader to compile.
+constexpr std::array<Block, 2> chunk_blocks{{{4, 4, 1.6}, {12, 12, 1.0}}};
+
 // The best first.
-std::vector<Block> blocks_for(uint64_t rows) {
+std::vector<Block> blocks_for(const DirectProduct& product) {
   std::vector<Block> order(blocks.begin(), blocks.end());
+  if (product.in_chunks) order.assign(chunk_blocks.begin(), chunk_blocks.end());
+  const uint64_t rows = product.rows;
   std::ranges::stable_sort(order, {}, [&](const Block& block) {
     return static_cast<double>(ceil_div(rows, block.rows) * block.rows) * block.cost;
   });
@@ -46,7 +51,7 @@ std::vector<Block> blocks_for(uint64_t rows) {
 }
 
 Block block_of(const DirectProduct& product) {
-  const std::vector<Block> order = blocks_for(product.rows);
+  const std::vector<Block> order = blocks_for(product);
   const auto named = std::ranges::find(order, product.configuration, &Block::name);
   return named == order.end() ? order.front() : *named;
 }
@@ -143,7 +148,7 @@ Operand weight_of(const LowerContext& context, const DirectProduct& product, Low
 uint32_t DirectProduct::block_rows() const { return block_of(*this).rows; }
 
 std::vector<std::string> direct_product_configurations(const DirectProduct& product) {
-  return names_of(blocks_for(product.rows));
+  return names_of(blocks_for(product));
 }
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product) {
@@ -153,8 +158,12 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
     if (auto reason = context.missing("matmul_direct_columns", "f32")) return reason;
     if (auto reason = context.missing("matmul_direct_strips", "f32")) return reason;
   }
-  if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out)))
+  if (product.in_chunks) {
+    if (auto reason = refuse_chunked_product(context, product)) return reason;
+  } else if (auto reason =
+                 context.missing("matmul_direct", storage_variant(product.weight, product.out))) {
     return reason;
+  }
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
   const uint32_t panel = panel_columns(context.device());
   if (panel == 0 || panel > most_lanes)
@@ -189,6 +198,10 @@ void add_direct_product(const LowerContext& context, const DirectProduct& produc
 
 void add_packed_product(const LowerContext& context, const DirectProduct& product, Operand rows,
                         Lowered& lowered) {
+  if (product.in_chunks) {
+    add_chunks(context, product, rows, weight_of(context, product, lowered), lowered);
+    return;
+  }
   const Block block = block_of(product);
   const bool into_blocks = context.output_blocks(0) != nullptr;
   const DType out = into_blocks ? DType::f32 : product.out;
@@ -244,7 +257,12 @@ void add_product_by_depth(const LowerContext& context, const DirectProduct& prod
 }
 
 double prefer_direct_product(const LowerContext& context) {
-  return context.device().type == DeviceType::cpu ? 3 : -1;
+  if (context.device().type != DeviceType::cpu) return -1;
+  return context.device().loops_gather ? 0.5 : 3;
+}
+
+double prefer_chunked_product(const LowerContext& context) {
+  return context.device().type == DeviceType::cpu && context.device().loops_gather ? 3 : -1;
 }
 
 }  // namespace vitrine

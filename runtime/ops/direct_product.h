@@ -24,6 +24,7 @@ struct DirectProduct {
   // (shaders/matmul_direct_columns.comp).
   bool rows_by_depth = false, weight_by_depth = false;
   std::string_view configuration;  // the block of rows, by its name; empty: the best one
+  bool in_chunks = false;          // the depth in a dispatch a chunk (shaders/matmul_chunk.comp)
 
   // How the rows of A are packed: [blocks of rows][steps of depth][block_rows][unroll], f32, zeros around.
   uint32_t block_rows() const;
@@ -52,7 +53,16 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
 // The product of a matmul node whose x lies with the depth outermost; the depth in slices where that helps.
 void add_product_by_depth(const LowerContext& context, const DirectProduct& product, Lowered& lowered);
 
-// Without shared memory a GPU would read each operand from memory far too often.
+// Without shared memory a GPU would read each operand from memory far too often. Which of the two a CPU-type
+// device likes goes by Capabilities::loops_gather.
 double prefer_direct_product(const LowerContext& context);
+double prefer_chunked_product(const LowerContext& context);
+
+// ---- chunked_product.cpp: with DirectProduct::in_chunks ----
+
+std::optional<std::string> refuse_chunked_product(const LowerContext& context, const DirectProduct& product);
+// The dispatches that multiply packed `rows` with packed `weight`.
+void add_chunks(const LowerContext& context, const DirectProduct& product, Operand rows, Operand weight,
+                Lowered& lowered);
 
 }  // namespace vitrine

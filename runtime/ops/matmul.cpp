@@ -13,6 +13,8 @@ constexpr std::array kernels{
     KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
     KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
               direct_likes_blocks, direct_writes_blocks},
+    KernelDef{"chunks", refuse_chunks, prefer_chunks, lower_chunks, chunks_configurations,
+              chunks_likes_blocks, chunks_writes_blocks},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
     KernelDef{"small", refuse_small, prefer_small, lower_small},
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},

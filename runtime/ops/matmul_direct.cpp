@@ -1,4 +1,4 @@
-// The kernel of matmul for devices that are a CPU.
+// The two kernels of matmul for devices that are a CPU: `direct`, and `chunks` for such whose loops gather.
 #include "shaders/matmul_direct.h"
 
 #include "runtime/ops/direct_product.h"
@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-DirectProduct product_of(const LowerContext& context) {
+DirectProduct product_of(const LowerContext& context, bool in_chunks = false) {
   const MatmulSizes sizes = matmul_sizes(context);
   const std::vector<Operand> operands = matmul_operands(context);
   return {.rows = sizes.m,
@@ -22,25 +22,17 @@ DirectProduct product_of(const LowerContext& context) {
                      operands[matmul_input::residual]},
           .rows_by_depth = is_x_transposed(context.node()),
           .weight_by_depth = is_weight_transposed(context.node()),
-          .configuration = context.configuration()};
+          .configuration = context.configuration(),
+          .in_chunks = in_chunks};
 }
 
-}  // namespace
-
-std::optional<std::string> refuse_direct(const LowerContext& context) {
+std::optional<std::string> refuse_packed(const LowerContext& context, const DirectProduct& product) {
   if (auto reason = context.missing("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype)))
     return reason;
-  return refuse_direct_product(context, product_of(context));
+  return refuse_direct_product(context, product);
 }
 
-double prefer_direct(const LowerContext& context) { return prefer_direct_product(context); }
-
-std::vector<std::string> direct_configurations(const LowerContext& context) {
-  return direct_product_configurations(product_of(context));
-}
-
-Lowered lower_direct(const LowerContext& context) {
-  const DirectProduct product = product_of(context);
+Lowered lower_packed(const LowerContext& context, const DirectProduct& product) {
   Lowered lowered;
   lowered.in_place = matmul_in_place(context);
   if (context.input_blocks(matmul_input::x)) {
@@ -65,13 +57,40 @@ Lowered lower_direct(const LowerContext& context) {
   return lowered;
 }
 
+}  // namespace
+
+std::optional<std::string> refuse_direct(const LowerContext& context) {
+  return refuse_packed(context, product_of(context));
+}
+std::optional<std::string> refuse_chunks(const LowerContext& context) {
+  return refuse_packed(context, product_of(context, true));
+}
+
+double prefer_direct(const LowerContext& context) { return prefer_direct_product(context); }
+double prefer_chunks(const LowerContext& context) { return prefer_chunked_product(context); }
+
+std::vector<std::string> direct_configurations(const LowerContext& context) {
+  return direct_product_configurations(product_of(context));
+}
+std::vector<std::string> chunks_configurations(const LowerContext& context) {
+  return direct_product_configurations(product_of(context, true));
+}
+
+Lowered lower_direct(const LowerContext& context) { return lower_packed(context, product_of(context)); }
+Lowered lower_chunks(const LowerContext& context) { return lower_packed(context, product_of(context, true)); }
+
 std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input) {
-  if (input != matmul_input::x) return std::nullopt;
-  return blocks_of(product_of(context));
+  return input == matmul_input::x ? blocks_of(product_of(context)) : std::nullopt;
+}
+std::optional<RowBlocks> chunks_likes_blocks(const LowerContext& context, uint32_t input) {
+  return input == matmul_input::x ? blocks_of(product_of(context, true)) : std::nullopt;
 }
 
 bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks) {
   return writes_blocks(product_of(context), blocks);
+}
+bool chunks_writes_blocks(const LowerContext& context, const RowBlocks& blocks) {
+  return writes_blocks(product_of(context, true), blocks);
 }
 
 }  // namespace vitrine

@@ -187,4 +187,13 @@ std::vector<std::string> direct_configurations(const LowerContext& context);
 std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input);
 bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
 
+// ---- chunks: the same for such whose loops gather, a dispatch for each chunk of K --------------------
+
+std::optional<std::string> refuse_chunks(const LowerContext& context);
+double prefer_chunks(const LowerContext& context);
+Lowered lower_chunks(const LowerContext& context);
+std::vector<std::string> chunks_configurations(const LowerContext& context);
+std::optional<RowBlocks> chunks_likes_blocks(const LowerContext& context, uint32_t input);
+bool chunks_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
+
 }  // namespace vitrine

@@ -94,7 +94,7 @@ Lowered lower(const LowerContext& c) {
 
 // ---- direct: for devices that are a CPU ------------------------------------------------------------
 
-DirectProduct product_of(const LowerContext& c) {
+DirectProduct product_of(const LowerContext& c, bool in_chunks = false) {
   const Shape& weight = c.input(weight_input).shape;
   const bool has_bias = c.has_input(bias_input);
   return {.rows = c.output(0).shape.rows(),
@@ -106,16 +106,16 @@ DirectProduct product_of(const LowerContext& c) {
           .epilogue = {VITRINE_ACTIVATION_NONE, has_bias, false, false},
           .extras = {has_bias ? Operand::input(bias_input) : Operand::nothing(), Operand::nothing(),
                      Operand::nothing()},
-          .configuration = c.configuration()};
+          .configuration = c.configuration(),
+          .in_chunks = in_chunks};
 }
 
-std::optional<std::string> refuses_direct(const LowerContext& c) {
+std::optional<std::string> refuses_packed(const LowerContext& c, const DirectProduct& product) {
   if (auto reason = refuse(c, "patch_embed_rows", "f32")) return reason;
-  return refuse_direct_product(c, product_of(c));
+  return refuse_direct_product(c, product);
 }
 
-Lowered lower_direct(const LowerContext& c) {
-  const DirectProduct product = product_of(c);
+Lowered lower_packed(const LowerContext& c, const DirectProduct& product) {
   const Shape& image = c.input(image_input).shape;
   const Shape& weight = c.input(weight_input).shape;
   const uint64_t count = product.packed_elements() / product.unroll;
@@ -138,8 +138,17 @@ Lowered lower_direct(const LowerContext& c) {
   return lowered;
 }
 
+std::optional<std::string> refuses_direct(const LowerContext& c) { return refuses_packed(c, product_of(c)); }
+std::optional<std::string> refuses_chunks(const LowerContext& c) {
+  return refuses_packed(c, product_of(c, true));
+}
+Lowered lower_direct(const LowerContext& c) { return lower_packed(c, product_of(c)); }
+Lowered lower_chunks(const LowerContext& c) { return lower_packed(c, product_of(c, true)); }
 std::vector<std::string> direct_configurations(const LowerContext& c) {
   return direct_product_configurations(product_of(c));
+}
+std::vector<std::string> chunks_configurations(const LowerContext& c) {
+  return direct_product_configurations(product_of(c, true));
 }
 
 // The product of unfolded patches with the weight.
@@ -168,7 +177,8 @@ void backward(GradContext& c) {
 
 constexpr KernelDef kernels[] = {
     {"tiled", refuses, no_preference, lower},
-    {"direct", refuses_direct, prefer_direct_product, lower_direct, direct_configurations}};
+    {"direct", refuses_direct, prefer_direct_product, lower_direct, direct_configurations},
+    {"chunks", refuses_chunks, prefer_chunked_product, lower_chunks, chunks_configurations}};
 
 }  // namespace
 

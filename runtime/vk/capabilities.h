@@ -96,6 +96,9 @@ struct Capabilities {
   bool memory_model = false;       // vulkanMemoryModel, which cooperative matrices build on
   bool robust_buffer_access = false;
   bool portability_subset = false;
+  // A CPU-type device's compiler makes every load inside a loop or a branch one load a lane, also of an address
+  // that all lanes share (docs/software_drivers.md). Then other kernels are fast.
+  bool loops_gather = false;
 
   // Its limits.
   std::array<uint32_t, 3> max_workgroup_count{}, max_workgroup_size{};

@@ -29,18 +29,30 @@ bool lacks_matrix_units(const Capabilities& device) {
   return !device.mixed_dot_product && has_cooperative_matrices(device);
 }
 
+void gather_in_loops(Capabilities& device) { device.loops_gather = true; }
+
+// 26.1.6 makes one load of it and 25.0.7 doesn't; of what lies between nothing is known, and the kernels for
+// the older driver lose less on a newer one than the other way round.
+constexpr uint32_t last_gathering_version = VK_MAKE_API_VERSION(0, 26, 1, 0) - 1;
+
 constexpr std::string_view amd_emulates =
     "the driver lists cooperative matrices on GPUs without matrix units (before RDNA 3, whose mixed-sign "
     "dot products are not accelerated) and emulates them slowly: "
     "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
 
-constexpr std::array<Quirk, 3> table{{
+constexpr std::array<Quirk, 4> table{{
     {.name = "software-driver-wide-coopmat",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .applies = is_wide_software_driver,
      .effect = drop_cooperative_matrices,
      .why = "with vectors wider than 8 lanes (LP_NATIVE_VECTOR_WIDTH=512) Mesa 26.1.6 crashes while it "
             "compiles cooperative matrices"},
+    {.name = "software-driver-loops-gather",
+     .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .last_version = last_gathering_version,
+     .effect = gather_in_loops,
+     .why = "before Mesa 26.1 a load inside a loop is a load for each lane, also of an address that all lanes "
+            "share; a newer driver is several times as fast"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,
