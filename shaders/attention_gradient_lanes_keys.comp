@@ -1,9 +1,12 @@
 //! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+layout(local_size_x_id = 0) in;
+layout(constant_id = 9) const bool wide = false;  // with GATHERS: all rows are 64-bit words
 #include "lib/rows.glsl"
 #include "lib/philox.glsl"
 #include "attention_gradient_lanes.h"
@@ -14,7 +17,6 @@
 //   lane       one key: its k and v and their gradients, in registers
 //   step       block queries: the weights exp(score - lse) that they give the key, the weights' gradients,
 //              and what these give k and v
-layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint key_width = 8;
 layout(constant_id = 2) const uint value_width = 8;
 layout(constant_id = 3) const uint block = 8;
@@ -56,11 +58,11 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, ui
     weight[j] = 0.0;
     gradient[j] = 0.0;
   }
-  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 query = load_four(query_rows, j * q_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < key_width) weight[j] += key[d + i] * query[i];
+      const Span query = load_span(query_rows, j * q_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < key_width) weight[j] += key[d + i] * of_span(query, i);
       }
     }
   }
@@ -70,14 +72,14 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, ui
       factor[j] = kept_four(source, number / 4, statistic + j)[number % 4] ? p.drop_factor : 0.0;
     }
   }
-  [[unroll]] for (uint d = 0; d < value_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < value_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       const float applied = drop ? weight[j] * factor[j] : weight[j];
-      const vec4 given = load_four(given_rows, j * result_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
+      const Span given = load_span(given_rows, j * result_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
         if (d + i < value_width) {
-          gradient[j] += value[d + i] * given[i];
-          value_sums[d + i] += applied * given[i];
+          gradient[j] += value[d + i] * of_span(given, i);
+          value_sums[d + i] += applied * of_span(given, i);
         }
       }
     }
@@ -86,11 +88,11 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, ui
     if (drop) gradient[j] *= factor[j];
     gradient[j] = weight[j] * (gradient[j] - load_one(delta_rows, j));
   }
-  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 query = load_four(query_rows, j * q_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < key_width) key_sums[d + i] += gradient[j] * query[i];
+      const Span query = load_span(query_rows, j * q_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < key_width) key_sums[d + i] += gradient[j] * of_span(query, i);
       }
     }
   }

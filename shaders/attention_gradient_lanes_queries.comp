@@ -1,9 +1,12 @@
 //! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+layout(local_size_x_id = 0) in;
+layout(constant_id = 8) const bool wide = false;  // with GATHERS: all rows are 64-bit words
 #include "lib/rows.glsl"
 #include "lib/philox.glsl"
 #include "attention_gradient_lanes.h"
@@ -16,7 +19,6 @@
 //              weight * (dout . v - delta), and what these give q; delta is dout . out
 //
 // It also writes delta, which attention_gradient_lanes_keys.comp needs of every query.
-layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint key_width = 8;
 layout(constant_id = 2) const uint value_width = 8;
 layout(constant_id = 3) const uint block = 8;
@@ -57,19 +59,19 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
     score[j] = 0.0;
     gradient[j] = 0.0;
   }
-  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 key = load_four(key_rows, j * k_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < key_width) score[j] += query[d + i] * key[i];
+      const Span key = load_span(key_rows, j * k_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < key_width) score[j] += query[d + i] * of_span(key, i);
       }
     }
   }
-  [[unroll]] for (uint d = 0; d < value_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < value_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 value = load_four(value_rows, j * v_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < value_width) gradient[j] += given[d + i] * value[i];
+      const Span value = load_span(value_rows, j * v_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < value_width) gradient[j] += given[d + i] * of_span(value, i);
       }
     }
   }
@@ -81,11 +83,11 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
     }
   }
   [[unroll]] for (uint j = 0; j < count; ++j) gradient[j] = exp(score[j] - log_sum) * (gradient[j] - delta);
-  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 key = load_four(key_rows, j * k_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < key_width) sums[d + i] += gradient[j] * key[i];
+      const Span key = load_span(key_rows, j * k_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < key_width) sums[d + i] += gradient[j] * of_span(key, i);
       }
     }
   }

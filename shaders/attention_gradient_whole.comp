@@ -1,4 +1,5 @@
 //! variant f32 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrwww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrwww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -6,6 +7,8 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+layout(local_size_x_id = 0) in;  // lanes
+layout(constant_id = 12) const bool wide = false;  // with GATHERS: the queries' side lies in 64-bit words
 #include "lib/rows.glsl"
 #include "lib/quads.glsl"
 #include "lib/philox.glsl"
@@ -24,7 +27,6 @@
 // another query, and the lanes tell each other.
 //
 // The queries that are left over go one by one; of the loops, see attention_lanes.comp.
-layout(local_size_x_id = 0) in;  // lanes
 layout(constant_id = 1) const uint lanes = 8;  // of a subgroup, which has exactly this size: a power of two
 layout(constant_id = 2) const uint key_width = 8;
 layout(constant_id = 3) const uint value_width = 8;
@@ -53,6 +55,7 @@ layout(push_constant) uniform Push {
   AttentionGradientLanesParams p;
 };
 
+const uint key_spans = (key_width + span - 1) / span, value_spans = (value_width + span - 1) / span;
 const uint padded_sums = (block * key_width + lanes - 1) / lanes * lanes;
 
 float key[turns * key_width];  // times the scale
@@ -85,15 +88,21 @@ uint gradient_at;  // where its gradient lies
 void answer(const uint count) {
   float log_sum[block];
   float delta[block];
+  Span queries[block * key_spans];
+  Span givens[block * value_spans];
   [[unroll]] for (uint j = 0; j < count; ++j) {
     log_sum[j] = load_one(log_sums, j);
     delta[j] = 0.0;
-    [[unroll]] for (uint d = 0; d < value_width; d += 4) {
-      const vec4 given = load_four(given_rows, j * result_stride + d);
-      const vec4 result = load_four(result_rows, j * result_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < value_width) delta[j] += given[i] * result[i];
+    [[unroll]] for (uint s = 0; s < key_spans; ++s) {
+      queries[j * key_spans + s] = load_span(query_rows, j * q_stride + s * span);
+    }
+    [[unroll]] for (uint s = 0; s < value_spans; ++s) {
+      const Span given = load_span(given_rows, j * result_stride + s * span);
+      const Span result = load_span(result_rows, j * result_stride + s * span);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (s * span + i < value_width) delta[j] += of_span(given, i) * of_span(result, i);
       }
+      givens[j * value_spans + s] = given;
     }
   }
   [[unroll]] for (uint i = 0; i < padded_sums; ++i) query_sums[i] = 0.0;
@@ -106,11 +115,8 @@ void answer(const uint count) {
     }
     [[unroll]] for (uint j = 0; j < count; ++j) {
       float weight = 0.0;
-      [[unroll]] for (uint d = 0; d < key_width; d += 4) {
-        const vec4 query = load_four(query_rows, j * q_stride + d);
-        [[unroll]] for (uint i = 0; i < 4; ++i) {
-          if (d + i < key_width) weight += key[t * key_width + d + i] * query[i];
-        }
+      [[unroll]] for (uint d = 0; d < key_width; ++d) {
+        weight += key[t * key_width + d] * of_span(queries[j * key_spans + d / span], d % span);
       }
       weight = exp(weight - log_sum[j]);
       float factor = 1.0;  // of what dropout makes of the weight
@@ -122,27 +128,18 @@ void answer(const uint count) {
       }
       float gradient = 0.0;
       const float applied = drop ? weight * factor : weight;
-      [[unroll]] for (uint d = 0; d < value_width; d += 4) {
-        const vec4 given = load_four(given_rows, j * result_stride + d);
-        [[unroll]] for (uint i = 0; i < 4; ++i) {
-          if (d + i < value_width) {
-            gradient += value[t * value_width + d + i] * given[i];
-            value_sums[t * value_width + d + i] += applied * given[i];
-          }
-        }
+      [[unroll]] for (uint d = 0; d < value_width; ++d) {
+        const float given = of_span(givens[j * value_spans + d / span], d % span);
+        gradient += value[t * value_width + d] * given;
+        value_sums[t * value_width + d] += applied * given;
       }
       if (drop) gradient *= factor;
       gradient = weight * (gradient - delta[j]);
       // Lanes without a key have the last one again, which may count but once.
       if (t == turns - 1) gradient = number < p.keys ? gradient : 0.0;
-      [[unroll]] for (uint d = 0; d < key_width; d += 4) {
-        const vec4 query = load_four(query_rows, j * q_stride + d);
-        [[unroll]] for (uint i = 0; i < 4; ++i) {
-          if (d + i < key_width) {
-            key_sums[t * key_width + d + i] += gradient * query[i];
-            query_sums[j * key_width + d + i] += gradient * key[t * key_width + d + i];
-          }
-        }
+      [[unroll]] for (uint d = 0; d < key_width; ++d) {
+        key_sums[t * key_width + d] += gradient * of_span(queries[j * key_spans + d / span], d % span);
+        query_sums[j * key_width + d] += gradient * key[t * key_width + d];
       }
     }
   }

@@ -1,12 +1,17 @@
 //! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrrww
 //! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
 //! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
+//! variant f32_gathers GATHERS=1 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrrww
+//! variant f16_f32_gathers GATHERS=1 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrww
+//! variant f16_gathers GATHERS=1 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "lib/types.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 12) const bool wide = false;  // with GATHERS: rows of keys and values are 64-bit words
 #include "lib/rows.glsl"
 #include "lib/philox.glsl"
 #include "attention_lanes.h"
@@ -22,7 +27,6 @@
 // nothing. The keys that are left over go one by one. The loops ask at their end whether they go on (see
 // matmul_direct.comp), and one that had no turn to do does one under an empty mask: the plan keeps room
 // behind keys and values for what that reads.
-layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint key_width = 8;
 layout(constant_id = 2) const uint value_width = 8;
 layout(constant_id = 3) const uint block = 8;
@@ -64,11 +68,11 @@ uint statistic;  // number of this lane's row among those of all heads and image
 void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
   float weight[block];
   [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = 0.0;
-  [[unroll]] for (uint d = 0; d < key_width; d += 4) {
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 key = load_four(key_rows, j * k_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < key_width) weight[j] += query[d + i] * key[i];
+      const Span key = load_span(key_rows, j * k_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < key_width) weight[j] += query[d + i] * of_span(key, i);
       }
     }
   }
@@ -90,14 +94,14 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
       weight[j] = kept[count % 4 == 0 ? j % 4 : (first_key + j) % 4] ? weight[j] * p.drop_factor : 0.0;
     }
   }
-  [[unroll]] for (uint d = 0; d < value_width; d += 4) {
-    [[unroll]] for (uint i = 0; i < 4; ++i) {
+  [[unroll]] for (uint d = 0; d < value_width; d += span) {
+    [[unroll]] for (uint i = 0; i < span; ++i) {
       if (d + i < value_width) mixed[d + i] *= correction;
     }
     [[unroll]] for (uint j = 0; j < count; ++j) {
-      const vec4 value = load_four(value_rows, j * v_stride + d);
-      [[unroll]] for (uint i = 0; i < 4; ++i) {
-        if (d + i < value_width) mixed[d + i] += weight[j] * value[i];
+      const Span value = load_span(value_rows, j * v_stride + d);
+      [[unroll]] for (uint i = 0; i < span; ++i) {
+        if (d + i < value_width) mixed[d + i] += weight[j] * of_span(value, i);
       }
     }
   }

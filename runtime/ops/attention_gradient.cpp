@@ -90,6 +90,10 @@ AttentionRows attention_rows_of(const LowerContext& context, uint32_t input) {
           .offset = to_u32(columns_of(context.attributes(), input).begin)};
 }
 
+bool lies_in_words(const LowerContext& context, uint32_t input, AttentionRows rows, uint64_t width) {
+  return (rows.stride | rows.offset | width) % 2 == 0 && !refuse_half_word(context.input(input));
+}
+
 void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
   const auto outputs = attention_gradient_outputs(context.attributes());
   for (uint32_t output = 0; output <= std::ranges::max(outputs); ++output) {

@@ -26,6 +26,9 @@ struct AttentionRows {
 };
 AttentionRows attention_rows_of(const LowerContext& context, uint32_t input);
 
+// Whether an input's rows, whose heads are `width` wide, start and end with whole 64-bit words in every head.
+bool lies_in_words(const LowerContext& context, uint32_t input, AttentionRows rows, uint64_t width);
+
 // Fills the outputs of which no kernel writes every column.
 void clear_unread_columns(const LowerContext& context, Lowered& lowered);
 

@@ -32,9 +32,11 @@ shader::AttentionGradientLanesParams attention_gradient_lanes_params(const Lower
 }
 
 std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context) {
-  for (const char* shader : {"attention_gradient_lanes_queries", "attention_gradient_lanes_keys", "zeros"}) {
-    if (auto reason = refuse(context, shader, "f32")) return reason;
+  const std::string variant = shared_rows_variant(context.device(), "f32");
+  for (const char* shader : {"attention_gradient_lanes_queries", "attention_gradient_lanes_keys"}) {
+    if (auto reason = refuse(context, shader, variant)) return reason;
   }
+  if (auto reason = refuse(context, "zeros", "f32")) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > 256) return "its heads are wider than 256";
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
@@ -65,7 +67,8 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   const auto input = [](uint32_t i) { return Operand::input(i); };
   const auto run = [&](const char* shader, uint64_t rows, std::vector<Operand> operands) -> Dispatch& {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
-    dispatch.shader = &find_shader(shader, "f32");
+    dispatch.shader = &find_shader(shader, shared_rows_variant(context.device(), "f32"));
+    dispatch.subgroup_size = shared_rows_subgroup(context.device());
     dispatch.constants = {
         lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), rows_a_step, q.stride, k.stride, v.stride,
         drops};
@@ -74,20 +77,25 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
     return dispatch;
   };
-  run("attention_gradient_lanes_queries", sizes.queries,
-      {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
-       input(lse), input(out_gradient), drawn, Operand::output(outputs[attention_input::q]), deltas})
-      .note = std::to_string(rows_a_step) + " keys a step";
+  Dispatch& queries = run("attention_gradient_lanes_queries", sizes.queries,
+                          {input(attention_input::q), input(attention_input::k), input(attention_input::v),
+                           input(out), input(lse), input(out_gradient), drawn,
+                           Operand::output(outputs[attention_input::q]), deltas});
+  queries.constants.push_back(lies_in_words(context, attention_input::k, k, sizes.key_width) &&
+                              lies_in_words(context, attention_input::v, v, sizes.value_width));
+  queries.note = std::to_string(rows_a_step) + " keys a step";
   Dispatch& keys =
       run("attention_gradient_lanes_keys", sizes.keys,
           {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(lse),
            input(out_gradient), deltas, drawn, Operand::output(outputs[attention_input::k]),
            Operand::output(outputs[attention_input::v])});
   keys.constants.push_back(result_stride);
+  keys.constants.push_back(lies_in_words(context, attention_input::q, q, sizes.key_width) &&
+                           lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width));
   keys.note = std::to_string(rows_a_step) + " queries a step";
-  // A step of rows past the last one, and the last row's four elements where its width is no multiple.
+  // A step of rows past the last one, and the last elements that are loaded together where a row's width is no multiple.
   const uint32_t widest = std::max({q.stride, k.stride, v.stride, result_stride});
-  lowered.overread_bytes = (uint64_t{rows_a_step} * widest + 4) * sizeof(float);
+  lowered.overread_bytes = (uint64_t{rows_a_step} * widest + 2 * lanes) * sizeof(float);
   return lowered;
 }
 

@@ -38,7 +38,7 @@ std::vector<Step> steps_for(const LowerContext& context) {
 }
 
 // Whether the kernel may read keys and values, and write their gradients, as 64-bit words.
-bool lies_in_words(const LowerContext& context) {
+bool keys_lie_in_words(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   const auto outputs = attention_gradient_outputs(context.attributes());
   uint64_t all = sizes.key_width | sizes.value_width;
@@ -53,9 +53,9 @@ bool lies_in_words(const LowerContext& context) {
 }  // namespace
 
 std::optional<std::string> refuse_attention_gradient_whole(const LowerContext& context) {
-  for (const char* shader : {"attention_gradient_whole", "zeros"}) {
-    if (auto reason = refuse(context, shader, "f32")) return reason;
-  }
+  const std::string variant = shared_rows_variant(context.device(), "f32");
+  if (auto reason = refuse(context, "attention_gradient_whole", variant)) return reason;
+  if (auto reason = refuse(context, "zeros", "f32")) return reason;
   const Capabilities& device = context.device();
   if (device.subgroup_size < fewest_lanes || device.subgroup_size > most_lanes) {
     return "subgroups have " + std::to_string(device.subgroup_size) + " lanes, " +
@@ -104,7 +104,7 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
   Lowered lowered;
   clear_unread_columns(context, lowered);
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("attention_gradient_whole", "f32");
+  dispatch.shader = &find_shader("attention_gradient_whole", shared_rows_variant(context.device(), "f32"));
   dispatch.constants = {lanes,
                         lanes,
                         to_u32(sizes.key_width),
@@ -116,7 +116,10 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
                         v.stride,
                         result_stride,
                         drops,
-                        lies_in_words(context)};
+                        keys_lie_in_words(context),
+                        lies_in_words(context, attention_input::q, q, sizes.key_width) &&
+                            lies_in_words(context, out, {result_stride, 0}, sizes.value_width) &&
+                            lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)};
   dispatch.subgroup_size = lanes;
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
@@ -131,8 +134,8 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
   dispatch.set_params(attention_gradient_lanes_params(context));
   dispatch.groups = {to_u32(sizes.heads), to_u32(sizes.batch), 1};
   dispatch.note = std::to_string(queries_a_step) + " queries a step";
-  // A step of queries past the last one, and the last row's four elements where its width is no multiple.
-  lowered.overread_bytes = (uint64_t{queries_a_step} * std::max(q.stride, result_stride) + 4) * sizeof(float);
+  // A step of queries past the last one, and the last elements that are loaded together where a row's width is no multiple.
+  lowered.overread_bytes = (uint64_t{queries_a_step} * std::max(q.stride, result_stride) + 2 * lanes) * sizeof(float);
   return lowered;
 }
 

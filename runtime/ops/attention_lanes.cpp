@@ -2,6 +2,7 @@
 #include "shaders/attention_lanes.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/lowering.h"
@@ -10,7 +11,9 @@ namespace vitrine {
 namespace {
 
 std::string lanes_variant(const LowerContext& context) {
-  return std::string(name_of(context.output(0).dtype));
+  const DType type = context.output(0).dtype;
+  return shared_rows_variant(context.device(), context.output_blocks(0) ? storage_variant(type, DType::f32)
+                                                                        : std::string(name_of(type)));
 }
 
 // Elements of keys that a step's code has room for: 14 keys of 64, which divide the usual 197 but for one.
@@ -49,6 +52,12 @@ Rows f32_rows(const LowerContext& context, const Rows& rows, uint64_t count, uin
   return {dense, to_u32(width), 0};
 }
 
+// Whether each row of a head starts and ends with a whole 64-bit word.
+bool lie_in_words(const LowerContext& context, const Rows& rows, uint64_t width) {
+  if ((rows.stride | rows.offset | width) % 2 != 0) return false;
+  return rows.operand.kind != Operand::Kind::input || !refuse_half_word(context.input(rows.operand.index));
+}
+
 }  // namespace
 
 // Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a step
@@ -75,12 +84,21 @@ std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t 
 std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t unrolled,
                                                std::string_view unit) {
   const AttentionSizes sizes = attention_sizes(context);
-  std::vector<AttentionStep> steps;
-  for (const uint32_t tokens : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
-                                               unrolled, drops_weights(context.attributes()))) {
-    steps.push_back({tokens, unit});
+  const uint64_t width = std::max(sizes.key_width, sizes.value_width);
+  std::vector<uint32_t> steps =
+      attention_steps(sizes.keys, width, unrolled, drops_weights(context.attributes()));
+  if (context.device().loops_gather) {
+    // Handing elements from lane to lane is three times the code: what leaves the instruction cache is slow.
+    constexpr uint64_t most_handed = 128;
+    const auto best = to_u32(std::bit_floor(std::clamp<uint64_t>(most_handed / width, 2, 8)));
+    steps = {best};
+    for (const uint32_t other : {8u, 4u, 2u}) {
+      if (other != best && (other < 8 || width <= 64)) steps.push_back(other);
+    }
   }
-  return steps;
+  std::vector<AttentionStep> named;
+  for (const uint32_t tokens : steps) named.push_back({tokens, unit});
+  return named;
 }
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {
@@ -121,9 +139,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
   const AttentionDrops dropping = attention_drops(context.attributes());
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   const RowBlocks* blocks = context.output_blocks(0);
-  dispatch.shader =
-      &find_shader("attention_lanes",
-                   blocks ? storage_variant(context.output(0).dtype, DType::f32) : lanes_variant(context));
+  dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
+  dispatch.subgroup_size = shared_rows_subgroup(context.device());
   dispatch.constants = {lanes,
                         to_u32(sizes.key_width),
                         to_u32(sizes.value_width),
@@ -135,7 +152,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                         blocks ? blocks->block_rows : 0,
                         blocks ? blocks->unroll : 16,
                         blocks && context.output(0).dtype == DType::f16,
-                        drops};
+                        drops,
+                        lie_in_words(context, k, sizes.key_width) && lie_in_words(context, v, sizes.value_width)};
   dispatch.operands = {q.operand,          k.operand,
                        v.operand,          drops ? Operand::input(attention_input::step) : Operand::nothing(),
                        Operand::output(0), store_lse ? Operand::output(1) : Operand::nothing()};
@@ -152,8 +170,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                                    .drop_factor = dropping.factor});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
   dispatch.note = std::to_string(keys_a_step) + " keys a step" + (blocks ? ", into blocks" : "");
-  // A step of keys past the last one, and the last row's four elements where its width is no multiple.
-  lowered.overread_bytes = (keys_a_step * std::max(k.stride, v.stride) + 4) * sizeof(float);
+  // A step of keys past the last one, and the last elements that are loaded together where a row's width is no multiple.
+  lowered.overread_bytes = (keys_a_step * std::max(k.stride, v.stride) + 2 * lanes) * sizeof(float);
   return lowered;
 }
 

@@ -124,4 +124,12 @@ double prefer_on_cpu(const LowerContext& context) {
   return context.device().type == DeviceType::cpu ? 1.0 : -1.0;
 }
 
+std::string shared_rows_variant(const Capabilities& device, std::string variant) {
+  return device.loops_gather ? std::move(variant) + "_gathers" : variant;
+}
+
+uint32_t shared_rows_subgroup(const Capabilities& device) {
+  return device.loops_gather ? device.subgroup_size : 0;
+}
+
 }  // namespace vitrine

@@ -61,6 +61,12 @@ Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string
                        std::string_view variant);
 double prefer_on_cpu(const LowerContext& context);
 
+// What the kernels share whose lanes want the same rows (shaders/lib/rows.glsl): where the device's loops gather,
+// the variant with lanes that hand each other what they loaded, and the subgroup's size that it needs, which is
+// their workgroup's; elsewhere `variant` itself, and any subgroup.
+std::string shared_rows_variant(const Capabilities& device, std::string variant);
+uint32_t shared_rows_subgroup(const Capabilities& device);
+
 // What a kernel with several tiles needs for KernelDef::configurations and for its `lower`; `shapes` are
 // those that fit, the best first, and each has a name().
 template <typename Shape>

@@ -9,6 +9,8 @@ namespace {
 
 // A row stays in registers, and its code is unrolled for eight columns.
 constexpr uint64_t most_depth = 64, most_columns = 64;
+// Without the loop over columns all of it is.
+constexpr uint64_t most_straight = 1024;
 
 }  // namespace
 
@@ -23,7 +25,11 @@ std::optional<std::string> refuse_small(const LowerContext& context) {
   return refuse(context, "matmul_small", "f32");
 }
 
-double prefer_small(const LowerContext& context) { return context.device().type == DeviceType::cpu ? 4 : -2; }
+double prefer_small(const LowerContext& context) {
+  if (context.device().type != DeviceType::cpu) return -2;
+  const MatmulSizes sizes = matmul_sizes(context);
+  return context.device().loops_gather && sizes.k * sizes.n > most_straight ? 0.25 : 4;
+}
 
 Lowered lower_small(const LowerContext& context) {
   const MatmulSizes sizes = matmul_sizes(context);
@@ -33,7 +39,9 @@ Lowered lower_small(const LowerContext& context) {
   dispatch.shader = &find_shader("matmul_small", "f32");
   dispatch.constants = epilogue_constants(context);
   dispatch.constants.insert(dispatch.constants.end(), {threads, to_u32(sizes.k), to_u32(sizes.n),
-                                                       is_weight_transposed(context.node())});
+                                                       is_weight_transposed(context.node()),
+                                                       context.device().loops_gather &&
+                                                           sizes.k * sizes.n <= most_straight});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulSmallParams{to_u32(sizes.m)});
   dispatch.groups = {to_u32(ceil_div(sizes.m, threads)), 1, 1};
