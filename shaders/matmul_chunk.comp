@@ -27,8 +27,11 @@ layout(constant_id = 1) const uint lanes = 8;  // of a subgroup, which has exact
 layout(constant_id = 2) const uint block_rows = 12;
 layout(constant_id = 3) const uint unroll = 16;
 layout(constant_id = 4) const uint steps = 16;  // of the chunk
+// A lies in strips [blocks][K][block_rows] (matmul_direct_strips.comp).
+layout(constant_id = 5) const bool rows_by_depth = false;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fours { vec4 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ones { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Weights { TW v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Sums { float v[]; };
 layout(push_constant) uniform Push {
@@ -74,7 +77,13 @@ void main() {
     [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_weight(weights, (step * unroll + u) * lanes);
     [[unroll]] for (uint u = 0; u < unroll; u += 4) {
       vec4 x[block_rows];
-      [[unroll]] for (uint r = 0; r < block_rows; ++r) x[r] = rows.v[((step * block_rows + r) * unroll + u) / 4];
+      [[unroll]] for (uint r = 0; r < block_rows; ++r) {
+        if (rows_by_depth) {
+          [[unroll]] for (uint i = 0; i < 4; ++i) x[r][i] = Ones(rows).v[(step * unroll + u + i) * block_rows + r];
+        } else {
+          x[r] = rows.v[((step * block_rows + r) * unroll + u) / 4];
+        }
+      }
       [[unroll]] for (uint i = 0; i < 4; ++i) {
         [[unroll]] for (uint r = 0; r < block_rows; ++r) sum[r] += x[r][i] * b[u + i];
       }

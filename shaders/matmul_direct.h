@@ -25,10 +25,11 @@ VITRINE_SHARED_SIZE(MatmulDirectColumnsParams, 32);
 
 struct MatmulDirectStripsParams {
   uint columns;
+  uint depth;   // K
   uint padded;  // K in whole steps
-  uint count;   // strips times K
+  uint count;   // strips times K, or times the padded K to have zeros behind it
 };
-VITRINE_SHARED_SIZE(MatmulDirectStripsParams, 12);
+VITRINE_SHARED_SIZE(MatmulDirectStripsParams, 16);
 
 struct MatmulDirectPanelsParams {
   uint columns;      // of C: rows of W

@@ -8,7 +8,7 @@
 
 // An operand [K][columns] into strips [columns / width][K, padded][width], in which matmul_direct_columns.comp
 // walks along K without skipping from page to page. A column past the last one is the last one again; the padding
-// is never read.
+// is zeros where it is asked for.
 //
 //   invocation  one value of K of a strip
 layout(local_size_x_id = 0) in;
@@ -29,7 +29,9 @@ void main() {
     const uint k = at / across, strip = at % across;
     const uint to = (strip * p.padded + k) * width;
     [[unroll]] for (uint i = 0; i < width; ++i) {
-      strips.v[to + i] = from.v[k * p.columns + min(strip * width + i, p.columns - 1)];
+      float x = 0.0;
+      if (k < p.depth) x = from.v[k * p.columns + min(strip * width + i, p.columns - 1)];
+      strips.v[to + i] = x;
     }
   }
 }

@@ -2,6 +2,7 @@
 #ifndef VITRINE_WEIGHT_GRADIENT_H
 #define VITRINE_WEIGHT_GRADIENT_H
 
+#include "lib/known.h"
 #include "lib/shared.h"
 
 VITRINE_SHARED_BEGIN
@@ -13,8 +14,10 @@ VITRINE_SHARED_SIZE(WeightGradientParams, 8);
 struct WeightGradientLanesParams {
   uint rows;
   uint rows_each;  // of a workgroup but the last, which has the rest
+  uint first_part;  // of all rows: the first workgroup's in y
+  VITRINE_KNOWN_DIGITS;
 };
-VITRINE_SHARED_SIZE(WeightGradientLanesParams, 8);
+VITRINE_SHARED_SIZE(WeightGradientLanesParams, 76);
 struct WeightGradientSumsParams {
   uint parts;
   uint weights;  // elements of dw

@@ -4,6 +4,10 @@
 // lib/own.glsl). Each lane multiplies it by some columns of x, whose addresses all lanes share, so that they
 // cost no load of their own. Where several groups lie in the lanes, each is multiplied by the slices of all, and
 // writes what its own gave. A workgroup has some rows, whose sums weight_gradient_sums.comp adds to the others'.
+//
+// On devices of which Capabilities::loops_gather holds a workgroup has one chunk of rows, without a loop and with
+// addresses of which the compiler knows that all lanes share them (`straight`); the rows that are left over are a
+// workgroup of a dispatch of their own (`gathers`), where each lane loads its own.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -24,6 +28,8 @@ layout(constant_id = 8) const uint chunk = 64;       // rows that are summed bef
 layout(constant_id = 9) const bool has_chunks = true;
 layout(constant_id = 10) const bool has_rest = true;  // rows behind the last chunk
 layout(constant_id = 11) const bool has_bias = true;
+layout(constant_id = 12) const bool straight = false;
+layout(constant_id = 13) const bool gathers = false;
 const uint unroll = 8;  // divides chunk
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
@@ -35,6 +41,7 @@ layout(push_constant) uniform Push {
   Sums db;
   WeightGradientLanesParams p;
 };
+#include "lib/known.glsl"
 
 const uint width_y = groups * n, width_x = slices * k;
 const uint span = groups_each * k;                            // columns of x that a block of groups goes with
@@ -54,7 +61,7 @@ void clear(out Totals totals) {
 }
 
 void add_row(Floats from_y, Floats from_x, uint row, inout Totals totals) {
-  const float own = own_of(from_y, row * width_y);
+  const float own = gathers ? from_y.v[row * width_y + gl_SubgroupInvocationID] : own_of(from_y, row * width_y);
   [[unroll]] for (uint i = 0; i < sums; ++i) totals.dw[i] += own * from_x.v[row * width_x + i];
   if (has_bias) totals.db += own;
 }
@@ -64,10 +71,24 @@ void add(inout Totals totals, Totals part) {
   totals.db += part.db;
 }
 
+// All sums of the workgroup's rows: what it is to have in one piece, see matmul_chunk.comp.
+float kept[2 * sums + 2];
+
+void keep(Totals totals) {
+  const uint one = p.digits[1];
+  [[unroll]] for (uint i = 0; i < sums; ++i) kept[2 * i] = totals.dw[i];
+  kept[2 * sums] = totals.db;
+  const uint two = p.digits[2];
+  [[unroll]] for (uint i = 0; i < sums; ++i) kept[2 * i + 1] = totals.dw[i];
+  kept[2 * sums + 1] = totals.db + float(two - one - 1);
+}
+
 void main() {
-  const uint strip = gl_WorkGroupID.x % strips;
-  const uint vector = gl_WorkGroupID.x / strips % vectors;
-  const uint first_group = gl_WorkGroupID.x / (strips * vectors) * groups_each;
+  const uint piece = straight ? known_4_digits(gl_WorkGroupID.x) : gl_WorkGroupID.x;
+  const uint part_of_rows = p.first_part + (straight ? known_4_digits(gl_WorkGroupID.y) : gl_WorkGroupID.y);
+  const uint strip = piece % strips;
+  const uint vector = piece / strips % vectors;
+  const uint first_group = piece / (strips * vectors) * groups_each;
   const uint first_y = first_group * n + vector * lanes;
   const uint first_x = first_group % slices * k + strip * sums;
 #define ROW_Y(row) Floats(uint64_t(dy) + 4ul * (width_y * (row) + first_y))
@@ -75,10 +96,15 @@ void main() {
 
   Totals totals;
   clear(totals);
-  uint row = gl_WorkGroupID.y * p.rows_each;
+  uint row = part_of_rows * p.rows_each;
+  if (straight) {
+    Floats from_y = ROW_Y(row), from_x = ROW_X(row);
+    [[unroll]] for (uint i = 0; i < chunk; ++i) add_row(from_y, from_x, i, totals);
+    keep(totals);
+  }
   const uint end = gl_WorkGroupID.y + 1 == gl_NumWorkGroups.y ? p.rows : row + p.rows_each;
   // A loop may run once more with no lane active, and what it reads then must exist: hence min().
-  if (has_chunks) {
+  if (has_chunks && !straight) {
     do {
       const uint first = min(row, p.rows - chunk);
       Totals part;
@@ -91,7 +117,7 @@ void main() {
       row += chunk;
     } while (row + chunk <= end);
   }
-  if (has_rest) {
+  if (has_rest && !straight) {
     Totals part;
     clear(part);
     for (; row < end; ++row) {
@@ -103,10 +129,17 @@ void main() {
 
   const uint column = vector * lanes + gl_SubgroupInvocationID;  // of the block
   if (column >= groups_each * n) return;
-  const uint at = gl_WorkGroupID.y * width_y + first_group * n + column;
-  [[unroll]] for (uint i = 0; i < sums; ++i) {
-    const uint other = strip * sums + i;
-    if (other < span && other / k == column / n) dw.v[at * k + other % k] = totals.dw[i];
+  const uint at = part_of_rows * width_y + first_group * n + column;
+  if (straight) {
+    [[dont_unroll]] for (uint i = 0; i < sums; ++i) {
+      const uint other = strip * sums + i;
+      if (other < span && other / k == column / n) dw.v[at * k + other % k] = kept[2 * i];
+    }
+  } else {
+    [[unroll]] for (uint i = 0; i < sums; ++i) {
+      const uint other = strip * sums + i;
+      if (other < span && other / k == column / n) dw.v[at * k + other % k] = totals.dw[i];
+    }
   }
-  if (has_bias && strip == 0) db.v[at] = totals.db;
+  if (has_bias && strip == 0) db.v[at] = straight ? kept[2 * sums] : totals.db;
 }

@@ -129,7 +129,8 @@ struct AttentionStep {
 // Of a node: as many as code has room for whose tokens times width are most_unrolled.
 std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t most_unrolled,
                                                std::string_view unit);
-std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, bool fours);
+std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, uint32_t least,
+                                      bool fours);
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context);
 double prefer_attention_lanes(const LowerContext& context);

@@ -2,7 +2,6 @@
 #include "shaders/attention_lanes.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/lowering.h"
@@ -63,13 +62,14 @@ bool lie_in_words(const LowerContext& context, const Rows& rows, uint64_t width)
 // Everything is unrolled over widths and keys: wide heads take fewer keys a step, so that the code of a step
 // stays within what compiles in reasonable time. Of the rest, the step is best that takes the fewest turns,
 // those counted in which the keys that are left over go one by one.
-std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, bool fours) {
+std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t unrolled, uint32_t least,
+                                      bool fours) {
   const auto fitting = [&](uint64_t step) { return step <= 2 || !fours || step % 4 == 0; };
   std::vector<uint32_t> steps;
   if (width <= 96) {
-    uint32_t best = 8;
+    uint32_t best = least;
     const auto turns = [&](uint32_t step) { return tokens / step + tokens % step; };
-    for (auto step = to_u32(std::clamp<uint64_t>(unrolled / width, 8, 64)); step > 1; --step) {
+    for (auto step = to_u32(std::clamp<uint64_t>(unrolled / width, least, 64)); step > 1; --step) {
       if (fitting(step) && turns(step) < turns(best)) best = step;
     }
     steps.push_back(best);
@@ -84,21 +84,16 @@ std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t 
 std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t unrolled,
                                                std::string_view unit) {
   const AttentionSizes sizes = attention_sizes(context);
-  const uint64_t width = std::max(sizes.key_width, sizes.value_width);
-  std::vector<uint32_t> steps =
-      attention_steps(sizes.keys, width, unrolled, drops_weights(context.attributes()));
-  if (context.device().loops_gather) {
-    // Handing elements from lane to lane is three times the code: what leaves the instruction cache is slow.
-    constexpr uint64_t most_handed = 128;
-    const auto best = to_u32(std::bit_floor(std::clamp<uint64_t>(most_handed / width, 2, 8)));
-    steps = {best};
-    for (const uint32_t other : {8u, 4u, 2u}) {
-      if (other != best && (other < 8 || width <= 64)) steps.push_back(other);
-    }
+  // Handing elements from lane to lane is three times the code, and what leaves the instruction cache is slow.
+  constexpr uint64_t most_handed = 160;
+  const bool handed = context.device().loops_gather;
+  std::vector<AttentionStep> steps;
+  for (const uint32_t tokens : attention_steps(sizes.keys, std::max(sizes.key_width, sizes.value_width),
+                                               handed ? std::min(unrolled, most_handed) : unrolled,
+                                               handed ? 2 : 8, drops_weights(context.attributes()))) {
+    steps.push_back({tokens, unit});
   }
-  std::vector<AttentionStep> named;
-  for (const uint32_t tokens : steps) named.push_back({tokens, unit});
-  return named;
+  return steps;
 }
 
 std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {

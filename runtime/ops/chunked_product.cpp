@@ -18,7 +18,6 @@ constexpr uint64_t most_panels = 1u << 12, most_blocks = 1u << 16;
 }  // namespace
 
 std::optional<std::string> refuse_chunked_product(const LowerContext& context, const DirectProduct& product) {
-  if (product.rows_by_depth || product.weight_by_depth) return "an operand is transposed";
   if (auto reason = context.missing("matmul_chunk", name_of(product.weight))) return reason;
   if (auto reason = context.missing("matmul_chunk_end", name_of(product.out))) return reason;
   const uint32_t lanes = context.device().subgroup_size;
@@ -41,7 +40,7 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
     for (; product.steps() - first >= length; first += length) {
       Dispatch& chunk = lowered.dispatches.emplace_back();
       chunk.shader = &find_shader("matmul_chunk", name_of(product.weight));
-      chunk.constants = {lanes, lanes, block, product.unroll, to_u32(length)};
+      chunk.constants = {lanes, lanes, block, product.unroll, to_u32(length), product.rows_by_depth};
       chunk.subgroup_size = lanes;
       chunk.operands = {rows, weight, sums};
       chunk.set_params(shader::with_digits(shader::MatmulChunkParams{

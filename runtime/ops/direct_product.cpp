@@ -91,9 +91,12 @@ Operand cut_into_strips(const LowerContext& context, const DirectProduct& produc
   dispatch.shader = &find_shader("matmul_direct_strips", "f32");
   dispatch.constants = {workgroup_size(context.device(), 64), width};
   dispatch.operands = {Operand::input(input), strips};
-  dispatch.set_params(shader::MatmulDirectStripsParams{
-      .columns = to_u32(columns), .padded = to_u32(padded), .count = to_u32(across * product.depth)});
-  dispatch.groups = striding_groups(context.device(), across * product.depth, dispatch.constants[0]);
+  const uint64_t written = across * (product.in_chunks ? padded : product.depth);
+  dispatch.set_params(shader::MatmulDirectStripsParams{.columns = to_u32(columns),
+                                                       .depth = to_u32(product.depth),
+                                                       .padded = to_u32(padded),
+                                                       .count = to_u32(written)});
+  dispatch.groups = striding_groups(context.device(), written, dispatch.constants[0]);
   dispatch.note = "strips of " + std::to_string(width);
   return strips;
 }
@@ -101,10 +104,11 @@ Operand cut_into_strips(const LowerContext& context, const DirectProduct& produc
 bool is_by_depth(const DirectProduct& product) { return product.rows_by_depth || product.weight_by_depth; }
 
 bool rows_in_strips(const DirectProduct& product, const Capabilities& device) {
-  return is_worth_strips(product.rows, ceil_div(product.columns, panel_columns(device)));
+  return product.in_chunks ||
+         is_worth_strips(product.rows, ceil_div(product.columns, panel_columns(device)));
 }
 bool weight_in_strips(const DirectProduct& product) {
-  return is_worth_strips(product.columns, ceil_div(product.rows, product.block_rows()));
+  return product.in_chunks || is_worth_strips(product.columns, ceil_div(product.rows, product.block_rows()));
 }
 
 // How matmul_direct_columns.comp walks through the operands, each in place, in strips or packed.
@@ -160,6 +164,8 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
   }
   if (product.in_chunks) {
     if (auto reason = refuse_chunked_product(context, product)) return reason;
+  } else if (context.device().loops_gather) {
+    return "the device's loops load for each lane, 'chunks' has none";
   } else if (auto reason =
                  context.missing("matmul_direct", storage_variant(product.weight, product.out))) {
     return reason;
@@ -239,6 +245,7 @@ void add_product_by_depth(const LowerContext& context, const DirectProduct& prod
     rows = cut_into_strips(context, product, matmul_input::x, product.rows, product.block_rows(), lowered);
   }
   add_packed_product(context, product, rows, lowered);
+  if (product.in_chunks) return;
   const Dispatch whole = lowered.dispatches.back();
   const uint64_t steps = product.depth / product.unroll;
   const uint64_t groups = uint64_t{whole.groups[0]} * whole.groups[1];
@@ -257,12 +264,11 @@ void add_product_by_depth(const LowerContext& context, const DirectProduct& prod
 }
 
 double prefer_direct_product(const LowerContext& context) {
-  if (context.device().type != DeviceType::cpu) return -1;
-  return context.device().loops_gather ? 0.5 : 3;
+  return context.device().type == DeviceType::cpu ? 3 : -1;
 }
 
 double prefer_chunked_product(const LowerContext& context) {
-  return context.device().type == DeviceType::cpu && context.device().loops_gather ? 3 : -1;
+  return context.device().type == DeviceType::cpu && context.device().loops_gather ? 3 : -2;
 }
 
 }  // namespace vitrine

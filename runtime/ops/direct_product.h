@@ -21,7 +21,7 @@ struct DirectProduct {
   std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
   std::array<Operand, 3> extras{};  // bias, scale and residual
   // Operands that lie with the depth outermost, A as [depth, rows] and W as [depth, columns], both f32
-  // (shaders/matmul_direct_columns.comp).
+  // (shaders/matmul_direct_columns.comp, or strips for chunks).
   bool rows_by_depth = false, weight_by_depth = false;
   std::string_view configuration;  // the block of rows, by its name; empty: the best one
   bool in_chunks = false;          // the depth in a dispatch a chunk (shaders/matmul_chunk.comp)

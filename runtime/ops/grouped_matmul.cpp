@@ -136,9 +136,16 @@ Lowered lower_rows(const LowerContext& c) {
   const uint64_t rows = c.input(input_x).shape.rows();
   const uint32_t threads = row_lanes_workgroup_size(c.device(), rows);
   dispatch.shader = &find_shader("grouped_matmul_rows", "f32");
-  dispatch.constants = {threads,           to_u32(sizes.groups),    to_u32(sizes.n),
-                        to_u32(sizes.k),   c.has_input(input_bias), c.attributes().flag("turned"),
-                        to_u32(sizes.sets)};
+  constexpr uint64_t most_straight = 1024;  // multiply-adds of a row
+  const uint64_t products = sizes.groups * sizes.n * sizes.k * (c.attributes().flag("turned") ? sizes.sets : 1);
+  dispatch.constants = {threads,
+                        to_u32(sizes.groups),
+                        to_u32(sizes.n),
+                        to_u32(sizes.k),
+                        c.has_input(input_bias),
+                        c.attributes().flag("turned"),
+                        to_u32(sizes.sets),
+                        c.device().loops_gather && products <= most_straight};
   dispatch.groups = {to_u32(ceil_div(rows, threads)), 1, 1};
   return lowered;
 }

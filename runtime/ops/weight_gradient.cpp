@@ -120,6 +120,11 @@ Lanes lanes_of(const LowerContext& c) {
   l.sums = ceil_div(span, ceil_div(span, most_sums));
   l.pieces =
       sizes.groups / l.groups_each * ceil_div(l.groups_each * sizes.n, l.lanes) * ceil_div(span, l.sums);
+  if (c.device().loops_gather) {
+    l.rows_each = chunk;
+    l.parts = ceil_div(sizes.rows, chunk);
+    return l;
+  }
   const uint64_t chunks = std::max<uint64_t>(sizes.rows / chunk, 1);
   const uint64_t wanted = sizes.rows <= rows_at_once ? 1 : ceil_div(wanted_groups, l.pieces);
   const uint64_t chunks_each = std::min(ceil_div(chunks, wanted), most_chunks);
@@ -141,8 +146,56 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
   return "the sums need more workgroups than the device takes";
 }
 
-Lowered lower_lanes(const LowerContext& c) {
+// What the two ways of going through the rows share: a dispatch that gives `parts` parts of them, from the
+// first_part-th on, their sums.
+Dispatch lanes_dispatch(const LowerContext& c, const Lanes& l, uint64_t first_part, uint64_t parts) {
   const Sizes sizes = sizes_of(c);
+  Dispatch rows;
+  rows.shader = &find_shader("weight_gradient_lanes", "f32");
+  rows.constants = {to_u32(l.lanes),
+                    to_u32(l.lanes),
+                    to_u32(sizes.n),
+                    to_u32(sizes.k),
+                    to_u32(sizes.groups),
+                    to_u32(sizes.slices),
+                    to_u32(l.groups_each),
+                    to_u32(l.sums),
+                    to_u32(chunk),
+                    sizes.rows >= chunk,
+                    sizes.rows % chunk != 0,
+                    c.attributes().flag("bias"),
+                    false,
+                    false};
+  rows.set_params(shader::with_digits(shader::WeightGradientLanesParams{
+      .rows = to_u32(sizes.rows), .rows_each = to_u32(l.rows_each), .first_part = to_u32(first_part)}));
+  rows.groups = {to_u32(l.pieces), to_u32(parts), 1};
+  rows.subgroup_size = to_u32(l.lanes);
+  rows.note =
+      std::to_string(l.sums) + " sums of " + std::to_string(std::min(l.rows_each, sizes.rows)) + " rows";
+  return rows;
+}
+
+std::vector<Dispatch> lanes_dispatches(const LowerContext& c, const Lanes& l) {
+  if (!c.device().loops_gather) return {lanes_dispatch(c, l, 0, l.parts)};
+  // The constants of the shader at their ids.
+  constexpr size_t has_chunks = 9, has_rest = 10, straight = 12, gathers = 13;
+  const uint64_t rows = sizes_of(c).rows, whole = rows / chunk;
+  std::vector<Dispatch> dispatches;
+  if (whole > 0) {
+    Dispatch& chunks = dispatches.emplace_back(lanes_dispatch(c, l, 0, whole));
+    chunks.constants[straight] = true;
+    chunks.constants[has_rest] = false;
+  }
+  if (rows % chunk != 0) {
+    Dispatch& rest = dispatches.emplace_back(lanes_dispatch(c, l, whole, 1));
+    rest.constants[gathers] = true;
+    rest.constants[has_chunks] = false;
+    rest.note = std::to_string(l.sums) + " sums of " + std::to_string(rows % chunk) + " rows";
+  }
+  return dispatches;
+}
+
+Lowered lower_lanes(const LowerContext& c) {
   const Lanes l = lanes_of(c);
   const bool bias = c.attributes().flag("bias"), at_once = l.parts == 1;
   const uint64_t weights = c.output(0).shape.elements(), biases = bias ? c.output(1).shape.elements() : 0;
@@ -150,19 +203,12 @@ Lowered lower_lanes(const LowerContext& c) {
   const std::vector<Operand> parts{Operand::scratch(0), bias ? Operand::scratch(1) : Operand::nothing()};
 
   Lowered lowered;
-  Dispatch& rows = lowered.dispatches.emplace_back();
-  rows.shader = &find_shader("weight_gradient_lanes", "f32");
-  rows.constants = {to_u32(l.lanes),      to_u32(l.lanes),      to_u32(sizes.n),         to_u32(sizes.k),
-                    to_u32(sizes.groups), to_u32(sizes.slices), to_u32(l.groups_each),   to_u32(l.sums),
-                    to_u32(chunk),        sizes.rows >= chunk,  sizes.rows % chunk != 0, bias};
-  rows.operands = {Operand::input(dy_input), Operand::input(x_input)};
-  rows.operands.insert(rows.operands.end(), (at_once ? results : parts).begin(),
-                       (at_once ? results : parts).end());
-  rows.set_params(shader::WeightGradientLanesParams{to_u32(sizes.rows), to_u32(l.rows_each)});
-  rows.groups = {to_u32(l.pieces), to_u32(l.parts), 1};
-  rows.subgroup_size = to_u32(l.lanes);
-  rows.note =
-      std::to_string(l.sums) + " sums of " + std::to_string(std::min(l.rows_each, sizes.rows)) + " rows";
+  lowered.dispatches = lanes_dispatches(c, l);
+  for (Dispatch& rows : lowered.dispatches) {
+    rows.operands = {Operand::input(dy_input), Operand::input(x_input)};
+    rows.operands.insert(rows.operands.end(), (at_once ? results : parts).begin(),
+                         (at_once ? results : parts).end());
+  }
   // Of the last row: columns that nobody asked for.
   lowered.overread_bytes = std::max(l.sums, l.lanes) * sizeof(float);
   if (at_once) return lowered;

@@ -247,11 +247,17 @@ double relative_error(std::span<const double> out, std::span<const double> refer
 }
 
 std::optional<std::string> fault_of(PipelineStore& pipelines, const OpCase& op_case,
-                                    const std::shared_ptr<const Graph>& graph, PlanOptions options) {
+                                    const std::shared_ptr<const Graph>& graph, const PlanOptions& options) {
+  return fault_of(pipelines, op_case, graph, options, pipelines.device().capabilities());
+}
+
+std::optional<std::string> fault_of(PipelineStore& pipelines, const OpCase& op_case,
+                                    const std::shared_ptr<const Graph>& graph, PlanOptions options,
+                                    const Capabilities& planned) {
   CaseConstants constants(op_case);
   options.guard_bytes = 1024;
   WeightStore weights(pipelines, constants);
-  Executable executable(weights, make_plan(graph, pipelines.device().capabilities(), options));
+  Executable executable(weights, make_plan(graph, planned, options));
   for (size_t i = 0, at = 0; i < op_case.inputs.size(); ++i) {
     if (op_case.inputs[i].role == Role::input)
       std::ranges::copy(encode(op_case.inputs[i].tensor), executable.input(at++).begin());

@@ -65,6 +65,10 @@ std::optional<std::string> difference(const OpCase& op_case, DType dtype, std::s
 // around every tensor. Says what is wrong: a byte written outside every tensor, two runs that differ, or a
 // result that differs from the reference.
 std::optional<std::string> fault_of(PipelineStore& pipelines, const OpCase& op_case,
-                                    const std::shared_ptr<const Graph>& graph, PlanOptions options);
+                                    const std::shared_ptr<const Graph>& graph, const PlanOptions& options);
+// The same of a plan that was made with `planned`, which may say less of the device than it is.
+std::optional<std::string> fault_of(PipelineStore& pipelines, const OpCase& op_case,
+                                    const std::shared_ptr<const Graph>& graph, PlanOptions options,
+                                    const Capabilities& planned);
 
 }  // namespace vitrine::selftest

@@ -54,6 +54,7 @@ Capabilities software_driver() {
   device.name = "llvmpipe (LLVM 19.1.7, 256 bits)";
   device.type = DeviceType::cpu;
   device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  device.driver_version = VK_MAKE_API_VERSION(0, 26, 1, 6);
   device.subgroup_size = device.min_subgroup_size = device.max_subgroup_size = 8;
   device.heaps = {{uint64_t{8} << 30, true}};
   device.memory_types = {

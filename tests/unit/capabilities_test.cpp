@@ -99,6 +99,18 @@ TEST_CASE("the software driver keeps cooperative matrices with subgroups of 8 on
   CHECK(fixed.quirks == std::vector<std::string>{"software-driver-wide-coopmat"});
 }
 
+TEST_CASE("of the software driver's versions, those before 26.1 gather in loops") {
+  for (const auto& [major, minor, gathers] :
+       {std::tuple{22u, 3u, true}, {25u, 0u, true}, {26u, 0u, true}, {26u, 1u, false}, {27u, 0u, false}}) {
+    CAPTURE(major, minor);
+    Capabilities device = test::software_driver();
+    device.driver_version = VK_MAKE_API_VERSION(0, major, minor, 7);
+    CHECK(apply_quirks(device).loops_gather == gathers);
+    device.driver_id = VK_DRIVER_ID_MESA_RADV;
+    CHECK_FALSE(apply_quirks(device).loops_gather);
+  }
+}
+
 TEST_CASE("AMD's own drivers lose emulated cooperative matrices, Mesa's keeps its own") {
   for (const uint32_t driver : {VK_DRIVER_ID_AMD_PROPRIETARY, VK_DRIVER_ID_AMD_OPEN_SOURCE}) {
     Capabilities rdna2 = test::rich_gpu();

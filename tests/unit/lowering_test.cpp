@@ -60,15 +60,17 @@ TEST_CASE("storage_variant names both dtypes where they differ") {
 
 TEST_CASE("attention_steps leaves few tokens over and keeps to what compiles") {
   using Steps = std::vector<uint32_t>;
-  CHECK(attention_steps(197, 64, 896, false) == Steps{14, 8, 4, 2});
-  CHECK(attention_steps(197, 64, 896, true) == Steps{12, 8, 4, 2});
-  CHECK(attention_steps(197, 64, 256, false) == Steps{8, 4, 2});
-  CHECK(attention_steps(50, 4, 256, false) == Steps{50, 8, 4, 2});
-  CHECK(attention_steps(50, 4, 256, true) == Steps{48, 8, 4, 2});
-  CHECK(attention_steps(5, 64, 256, false) == Steps{5, 8, 4, 2});
-  CHECK(attention_steps(1, 8, 256, false) == Steps{8, 4, 2});
-  CHECK(attention_steps(197, 128, 896, false) == Steps{4, 2});
-  CHECK(attention_steps(197, 256, 896, false) == Steps{2});
+  CHECK(attention_steps(197, 64, 896, 8, false) == Steps{14, 8, 4, 2});
+  CHECK(attention_steps(197, 64, 896, 8, true) == Steps{12, 8, 4, 2});
+  CHECK(attention_steps(197, 64, 256, 8, false) == Steps{8, 4, 2});
+  CHECK(attention_steps(50, 4, 256, 8, false) == Steps{50, 8, 4, 2});
+  CHECK(attention_steps(50, 4, 256, 8, true) == Steps{48, 8, 4, 2});
+  CHECK(attention_steps(5, 64, 256, 8, false) == Steps{5, 8, 4, 2});
+  CHECK(attention_steps(1, 8, 256, 8, false) == Steps{8, 4, 2});
+  CHECK(attention_steps(197, 128, 896, 8, false) == Steps{4, 2});
+  CHECK(attention_steps(197, 256, 896, 8, false) == Steps{2});
+  CHECK(attention_steps(197, 64, 160, 2, false) == Steps{2, 8, 4});
+  CHECK(attention_steps(50, 4, 160, 2, true) == Steps{24, 8, 4, 2});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "runtime/util/error.h"
+#include "shaders/matmul_chunk.h"
 #include "shaders/matmul_tiled.h"
 
 namespace vitrine {
@@ -354,6 +355,42 @@ TEST_CASE("matmul's kernel for CPUs packs a column a lane, and leaves wide subgr
   Capabilities unsteady = device;
   unsteady.has = Need::storage16 | Need::addresses | Need::int64;
   CHECK(refuse_direct(context_of(graph, unsteady)));
+}
+
+TEST_CASE("where loops gather, matmul takes the depth in chunks, each value of it once") {
+  Capabilities device = least_device();
+  device.type = DeviceType::cpu;
+  device.has = Need::addresses | Need::int64 | Need::subgroup_control | Need::storage16;
+  device.subgroup_size = 8;
+  for (const auto& [m, n, k] : {std::tuple{197u, 768u, 3072u}, {197u, 192u, 588u}, {1u, 1000u, 37u}, {3u, 5u, 1u}}) {
+    CAPTURE(m, n, k);
+    const Graph graph = matmul_graph(m, n, k, DType::f32);
+    device.loops_gather = false;
+    CHECK(prefer_chunks(context_of(graph, device)) < prefer_direct(context_of(graph, device)));
+    CHECK_FALSE(refuse_direct(context_of(graph, device)));
+    device.loops_gather = true;
+    CHECK(prefer_chunks(context_of(graph, device)) > prefer_tiled(context_of(graph, device)));
+    CHECK(refuse_direct(context_of(graph, device)));
+
+    REQUIRE_FALSE(refuse_chunks(context_of(graph, device)));
+    const Lowered lowered = lower_chunks(context_of(graph, device));
+    uint32_t steps = 0;
+    for (const Dispatch& dispatch : lowered.dispatches) {
+      if (dispatch.shader->shader != "matmul_chunk") continue;
+      const auto params = params_of<shader::MatmulChunkParams>(dispatch);
+      CHECK(params.first_step == steps);
+      CHECK(params.go_on == (steps > 0 ? 1u : 0u));
+      CHECK(params.steps == (k + 15) / 16);
+      for (uint32_t digit = 0; digit < 16; ++digit) CHECK(params.digits[digit] == digit);
+      steps += dispatch.constants.at(4);
+      CHECK(dispatch.groups[0] * dispatch.constants.at(2) >= m);
+      CHECK(dispatch.groups[1] * dispatch.constants.at(1) >= n);
+    }
+    CHECK(steps == (k + 15) / 16);
+    CHECK(lowered.dispatches.back().shader->shader == "matmul_chunk_end");
+  }
+  // More blocks than the shader can look up in four digits.
+  CHECK(refuse_chunks(context_of(matmul_graph(12 * 65537, 8, 16, DType::f32), device)));
 }
 
 TEST_CASE("matmul refuses shapes that do not go together") {
