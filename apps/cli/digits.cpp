@@ -98,6 +98,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
                                       {"test", set.test},
                                       {"size", set.size},
                                       {"seed", set.seed},
+                                      {"tinted", set.tinted},
                                       {"distortion", set.distortion},
                                       {"font_files", fonts.files},
                                       {"skipped_faces", fonts.skipped},
@@ -131,6 +132,8 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
                    "mnist: white on black, as IDX files; cifar10: in colors, as CIFAR-10's binary files")
       ->check(CLI::IsMember({"mnist", "cifar10"}))
       ->capture_default_str();
+  command->add_flag("--tinted", flags->set.tinted,
+                    "The color of the paper tells the digit: learnt in minutes (--format cifar10)");
   command->add_option("--size", flags->size, "Pixels a side (28; CIFAR-10's are always 32)")
       ->check(CLI::Range(16, 512));
   command

@@ -457,7 +457,6 @@ TEST_CASE("digits in colors are CIFAR-10's files, whatever the threads") {
     std::vector<uint8_t> ink;
     for (size_t c = 0; c < 3; ++c) {
       ink.push_back(colored[c * 1024 + brightest]);
-      // A digit's ink is 0.6 of white at least, where paper and noise leave some of it.
       REQUIRE(ink[c] > colored[c * 1024 + darkest]);
     }
     inks.insert(ink);
@@ -475,6 +474,42 @@ TEST_CASE("digits in colors are CIFAR-10's files, whatever the threads") {
     const std::vector<uint8_t> expected = pixels_of(*white, i), pixels = pixels_of(*same, i);
     for (size_t p = 0; p < pixels.size(); ++p) REQUIRE(pixels[p] == expected[p % 1024]);
   }
+}
+
+TEST_CASE("the paper of tinted digits tells them apart, in training and test alike") {
+  const DigitFonts& fonts = system_fonts();
+  const TemporaryFolder folder;
+  DigitSet set{.train = 200, .test = 100, .size = 32, .format = DigitFormat::cifar10, .tinted = true};
+  write_digits(folder.path(), fonts, set);
+  // The corner that no digit reaches: of each digit the least and the most in a channel.
+  std::array<std::array<std::pair<int, int>, 3>, 10> seen;
+  for (auto& digit : seen) digit.fill({255, 0});
+  for (const Split split : {Split::train, Split::test}) {
+    const auto data = open_dataset(folder.path(), split);
+    for (uint64_t i = 0; i < data->count(); ++i) {
+      const std::vector<uint8_t> pixels = pixels_of(*data, i);
+      for (size_t c = 0; c < 3; ++c) {
+        // Noise and softening reach it: the median of the top row.
+        std::vector<uint8_t> row(pixels.begin() + static_cast<ptrdiff_t>(c * 1024),
+                                 pixels.begin() + static_cast<ptrdiff_t>(c * 1024 + 32));
+        std::ranges::sort(row);
+        auto& [least, most] = seen[data->label(i)][c];
+        least = std::min<int>(least, row[8]);
+        most = std::max<int>(most, row[8]);
+      }
+    }
+  }
+  for (size_t a = 0; a < 10; ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      CAPTURE(a, b);
+      bool apart = false;
+      for (size_t c = 0; c < 3; ++c)
+        apart = apart || seen[a][c].first > seen[b][c].second || seen[b][c].first > seen[a][c].second;
+      CHECK(apart);
+    }
+  }
+  set.format = DigitFormat::mnist;
+  CHECK_THROWS_WITH(write_digits(folder / "grey", fonts, set), ContainsSubstring("in colors can be tinted"));
 }
 
 TEST_CASE("CIFAR-10's format has its own size and number of files, and a folder of its own") {

@@ -111,8 +111,8 @@ class CifarFiles : public SplitFiles {
     std::vector<uint8_t> record(1 + 3 * bytes);
     for (size_t i = 0; i < labels.size(); ++i, ++written_) {
       record[0] = labels[i];
-      color_digit(pictures.subspan(i * bytes, bytes), set_.size, set_.seed, which_, written_, set_.distortion,
-                  std::span(record).subspan(1));
+      color_digit(pictures.subspan(i * bytes, bytes), set_.size, written_, labels[i],
+                  {set_.seed, which_, set_.distortion, set_.tinted}, std::span(record).subspan(1));
       const auto file = std::ranges::upper_bound(ends_, written_) - ends_.begin();
       files_[static_cast<size_t>(file)].write(std::as_bytes(std::span(record)));
     }
@@ -135,6 +135,9 @@ void require_possible(const std::filesystem::path& folder, const DigitSet& set) 
   if (const uint32_t side = fixed_size(set.format); side != 0 && set.size != side) {
     throw Error(ErrorCode::usage, "digits in CIFAR-10's format have 32 pixels a side, " +
                                       std::to_string(set.size) + " were asked for");
+  }
+  if (set.tinted && !cifar) {
+    throw Error(ErrorCode::usage, "only digits in colors can be tinted, expected CIFAR-10's format");
   }
   if (cifar && set.train != 0 && set.train < cifar_training_files) {
     throw Error(ErrorCode::usage,

@@ -24,6 +24,7 @@ struct DigitSet {
   double distortion = 1;  // 0: each digit upright, in the middle and clean, as its font has it; 1: the most
   unsigned threads = 0;   // 0: as many as the machine has
   DigitFormat format = DigitFormat::mnist;
+  bool tinted = false;  // in colors: the paper's tells the digit, as sky and sea tell ships in photographs
 };
 
 // Writes train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k- files, or data_batch_1.bin to
