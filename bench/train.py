@@ -15,6 +15,7 @@ PyTorch does so in float64 first, and all others say how far from its weights th
 import argparse
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -118,18 +119,20 @@ def time_all(systems, options, rows, save):
             except RuntimeError as error:
                 row["refused"], row["rounds"] = str(error), []
                 say(f"{title(row)}: {error}")
-        summarise(rows)
+        summarise(rows, options.step_images)
         save()
 
 
-def summarise(rows):
+def summarise(rows, step_images):
     ours = next((row for row in rows if row["system"] == "vitrine" and row["rounds"]), None)
     for row in rows:
         if not row["rounds"]:
             continue
         seconds = [one["seconds"] for one in row["rounds"]]
+        images = row["rounds"][0]["images"]
         row.update(seconds=statistics.median(seconds), least=min(seconds), most=max(seconds),
-                   images_per_second=row["rounds"][0]["images"] / statistics.median(seconds))
+                   images_per_second=images / statistics.median(seconds),
+                   step_seconds=statistics.median(seconds) / math.ceil(images / step_images))
         if ours:  # round by round, so that what both suffered in one round cancels
             row["times_vitrine"] = statistics.median(
                 a["seconds"] / b["seconds"] for a, b in zip(row["rounds"], ours["rounds"]))
@@ -182,14 +185,15 @@ def title(row):
 
 
 def times_table(rows):
-    lines = ["| system | seconds an epoch (least to most) | images/s | times Vitrine's time |", "|---|---|---|---|"]
+    lines = ["| system | seconds an epoch (least to most) | ms a step | images/s | times Vitrine's time |",
+             "|---|---|---|---|---|"]
     for row in rows:
         if not row["rounds"]:
-            lines.append(f"| {title(row)} | – | – | {row.get('refused', 'not measured').splitlines()[-1]} |")
+            lines.append(f"| {title(row)} | – | – | – | {row.get('refused', 'not measured').splitlines()[-1]} |")
             continue
         cell = f"{row['times_vitrine']:.2f}" if "times_vitrine" in row else "–"
         lines.append(f"| {title(row)} | {row['seconds']:.2f} ({row['least']:.2f} to {row['most']:.2f}) | "
-                     f"{row['images_per_second']:.0f} | {cell} |")
+                     f"{1e3 * row['step_seconds']:.1f} | {row['images_per_second']:.0f} | {cell} |")
     return "\n".join(lines)
 
 
@@ -231,6 +235,23 @@ def accuracies_table(results):
     return "\n".join(lines)
 
 
+def with_fields(config, assignments):
+    """The configuration with other values, each FIELD=JSON or GROUP.FIELD=JSON. Vitrine says which fields there are."""
+    for assignment in assignments:
+        field, equals, value = assignment.partition("=")
+        *groups, name = field.split(".")
+        if not name or not equals:
+            raise ValueError(f"--set takes FIELD=VALUE, not '{assignment}'")
+        place = config
+        for group in groups:
+            place = place.setdefault(group, {})
+        try:
+            place[name] = json.loads(value)
+        except ValueError:
+            place[name] = value  # a word
+    return config
+
+
 def machine():
     cpu = pathlib.Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
@@ -238,7 +259,8 @@ def machine():
 
 
 def text_of(made):
-    text = f"{made['config']} on {made['data']}, {made['machine']}, {made['date']}."
+    changed = f" with {', '.join(made['set'])}" if made["set"] else ""
+    text = f"{made['config']}{changed} on {made['data']}, {made['machine']}, {made['date']}."
     if made["agreement"]:
         text += (f" PyTorch's two versions of the model agree to {made['agreement']['loss']:.0e} in the loss and "
                  f"{made['agreement']['gradients']:.0e} in the gradients (float64).")
@@ -251,8 +273,10 @@ def text_of(made):
 
 def options_of():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, help="folder with MNIST's IDX files")
+    parser.add_argument("--data", required=True, help="folder with MNIST's IDX files or CIFAR-10's binary ones")
     parser.add_argument("--config", default=str(HERE.parent / "configs" / "mnist-myvit.json"))
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", dest="fields",
+                        help="another value for a field of the configuration, for all systems")
     parser.add_argument("--vitrine", default=str(HERE.parent / "build" / "release" / "vitrine"))
     parser.add_argument("--device", default="", help="Vitrine's")
     parser.add_argument("--versions", default="looped,fast,compiled", help="of PyTorch's side; empty: Vitrine alone")
@@ -283,12 +307,25 @@ def options_of():
 
 def main():
     options = options_of()
-    config = json.loads(pathlib.Path(options.config).read_text())
+    with tempfile.TemporaryDirectory(prefix="vitrine-config-") as folder:
+        return measure(options, pathlib.Path(folder))
+
+
+def measure(options, folder):
+    try:
+        config = with_fields(json.loads(pathlib.Path(options.config).read_text()), options.fields)
+    except (OSError, ValueError) as error:
+        sys.exit(f"train: {error}")
+    options.step_images = config.get("batch_size", 128) * config.get("accumulation", 1)
+    named = options.config
+    if options.fields:
+        options.config = str(folder / "config.json")
+        (folder / "config.json").write_text(json.dumps(config))
     if "looped" in options.versions and not config["model"].get("per_head_maps"):
         say("the looped version is of MyViT alone and left out")
         options.versions.remove("looped")
-    made = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "data": options.data, "config": options.config,
-            "steps": options.steps, "looped_steps": options.looped_steps, "agreement": None, "times": [], "results": []}
+    made = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "data": options.data, "config": named,
+            "set": options.fields, "steps": options.steps, "looped_steps": options.looped_steps, "agreement": None, "times": [], "results": []}
 
     def save():
         """After each round and each training, so that whoever is cut off has what was done."""

@@ -108,6 +108,20 @@ Plan PictureView::plan_of(std::shared_ptr<const Graph> graph) const {
   return make_plan(std::move(graph), pipelines_.device().capabilities(), options_.plan);
 }
 
+// How far the plans of all that is asked for later read behind a state, once it is known which there are.
+uint64_t PictureView::tail_of_looks() const {
+  uint64_t tail = std::max(plan_of(features_graph()).tail_bytes, plan_of(rollout_graph()).tail_bytes);
+  const auto add = [&](const HeatChoice& choice) {
+    tail = std::max(tail, plan_of(painter_graph(painter_of(choice))).tail_bytes);
+  };
+  add({});
+  for (const auto& [layer, kept] : layers_) {
+    add({.layer = layer});
+    add({.layer = layer, .token = 0});
+  }
+  return tail;
+}
+
 // None when it was told to stop.
 std::unique_ptr<Executable> PictureView::make(Plan plan, const GoOn& preparing) {
   for (const Plan::StateBuffer& state : plan.states) {
@@ -134,15 +148,14 @@ bool PictureView::make_executable(const GoOn& preparing) {
   forget_all();
   const ViTConfig& c = model_.config;
   states_ = std::make_shared<StateStore>(pipelines_.device());
-  const uint64_t maps = (c.heads + 1) * c.patches();
-  states_->make(pixels_state, maps * heat_pixels * heat_pixels * sizeof(uint32_t));
-  states_->make(numbers_state, maps * sizeof(float));
   ViTGraphOptions options = picture_options();
   options.taps = taps();
   if (options.dtype == DType::f16) options.layers = guard_.layers();
   Plan plan = plan_of(make_vit_graph(c, options));
-  tail_bytes_ =
-      std::max({plan.tail_bytes, plan_of(features_graph()).tail_bytes, plan_of(rollout_graph()).tail_bytes});
+  tail_bytes_ = std::max(plan.tail_bytes, tail_of_looks());
+  const uint64_t maps = (c.heads + 1) * c.patches();
+  states_->make(pixels_state, maps * heat_pixels * heat_pixels * sizeof(uint32_t), tail_bytes_);
+  states_->make(numbers_state, maps * sizeof(float), tail_bytes_);
   model_run_ = make(std::move(plan), preparing);
   if (!model_run_) forget_all();
   return model_run_ != nullptr;
@@ -182,7 +195,8 @@ bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_
   if (options_.dtype == DType::f16 && !all_finite(result_)) {
     bool promoted = false;
     try {
-      promoted = guard_.check(1, [&](Executable& probe) { fill(probe, part); }, preparing);
+      promoted = guard_.check(
+          1, [&](Executable& probe) { fill(probe, part); }, preparing);
     } catch (const Interrupted&) {
       return false;
     }

@@ -126,6 +126,7 @@ class PictureView {
   void take_result();
   bool run(Executable& executable, const GoOn& go_on) const;
   Plan plan_of(std::shared_ptr<const Graph> graph) const;
+  uint64_t tail_of_looks() const;
   std::unique_ptr<Executable> make(Plan plan, const GoOn& preparing = {});
   std::shared_ptr<const Graph> features_graph() const;
   std::shared_ptr<const Graph> rollout_graph() const;

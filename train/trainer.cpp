@@ -45,27 +45,41 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       pending_(Executable::io_sets) {
   results_.reserve(16);
   const bool accumulates = config_.accumulation > 1;
-  const uint64_t bytes = layout_.elements * sizeof(float);
-  for (const std::string& buffer : buffers()) states_.make(buffer, bytes);
-  states_.make(std::string(gradients_buffer), bytes);
-  if (accumulates) states_.make(std::string(sums_buffer), bytes);
-
-  step_ =
-      prepare(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
+  // All plans come before the first buffer: how far behind its end one may be read depends on the model's
+  // sizes and on the kernels that were chosen, and is the most that any plan says.
+  Plan step =
+      plan_of(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
+  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size));
+  uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
+  std::vector<Plan> others;
   if (accumulates) {
-    first_sum_ = prepare(make_first_sum_graph(layout_));
-    add_sum_ = prepare(make_add_sum_graph(layout_));
-    update_ = prepare(make_update_graph(config_, layout_));
+    others = {plan_of(make_first_sum_graph(layout_)), plan_of(make_add_sum_graph(layout_)),
+              plan_of(make_update_graph(config_, layout_))};
+  }
+  for (const Plan& plan : others) tail = std::max(tail, plan.tail_bytes);
+
+  const uint64_t bytes = layout_.elements * sizeof(float);
+  for (const std::string& buffer : buffers()) states_.make(buffer, bytes, tail);
+  states_.make(std::string(gradients_buffer), bytes, tail);
+  if (accumulates) states_.make(std::string(sums_buffer), bytes, tail);
+
+  step_ = prepare(std::move(step));
+  if (accumulates) {
+    first_sum_ = prepare(std::move(others[0]));
+    add_sum_ = prepare(std::move(others[1]));
+    update_ = prepare(std::move(others[2]));
   }
 }
 
-std::unique_ptr<Executable> Trainer::prepare(std::shared_ptr<const Graph> graph) {
+Plan Trainer::plan_of(std::shared_ptr<const Graph> graph) const {
+  return make_plan(std::move(graph), pipelines_.device().capabilities(), plan_);
+}
+
+std::unique_ptr<Executable> Trainer::prepare(Plan plan) {
   const double all = config_.accumulation > 1 ? 5 : 2;  // with the one that tests
   GoOn preparing;
   if (preparing_) preparing = [&](double share) { return preparing_((prepared_ + share) / all); };
-  const Capabilities& device = pipelines_.device().capabilities();
-  auto made = std::make_unique<Executable>(*weights_, make_plan(std::move(graph), device, plan_), &states_,
-                                           preparing);
+  auto made = std::make_unique<Executable>(*weights_, std::move(plan), &states_, preparing);
   ++prepared_;
   return made;
 }
@@ -197,7 +211,10 @@ TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&
                          const TakeResults& take) {
   finish();
   const uint64_t batch = config_.batch_size, classes = config_.model.classes;
-  if (!test_) test_ = prepare(make_test_graph(config_, layout_, batch));
+  if (!test_) {
+    test_ = prepare(*test_plan_);  // a copy: whoever stops this may ask for another test
+    test_plan_.reset();
+  }
   // The labels of what each set works on.
   std::vector<std::vector<uint32_t>> labels(Executable::io_sets);
   TestSums sums;

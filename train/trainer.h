@@ -100,7 +100,8 @@ class Trainer {
     bool active = false;
     uint64_t samples = 0;
   };
-  std::unique_ptr<Executable> prepare(std::shared_ptr<const Graph> graph);
+  Plan plan_of(std::shared_ptr<const Graph> graph) const;
+  std::unique_ptr<Executable> prepare(Plan plan);
   void collect(uint32_t set);
   void write_step(Executable& executable, uint32_t set);
   void hand_over(Executable& executable, uint32_t set);
@@ -118,6 +119,7 @@ class Trainer {
   std::unique_ptr<WeightStore> weights_;
   // With accumulation the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;
+  std::optional<Plan> test_plan_;  // until the first test
   TrainerCounts counts_;
   bool group_begins_ = true;
   uint32_t set_ = 0, update_set_ = 0;

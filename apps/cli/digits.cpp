@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "apps/cli/commands.h"
@@ -16,8 +17,9 @@ namespace vitrine::cli {
 namespace {
 
 struct DigitsFlags {
-  std::string out;
+  std::string out, format = "mnist";
   DigitSet set;
+  std::optional<uint32_t> size;
   std::vector<std::string> fonts, test_fonts;
   uint32_t pictures = 0;
   bool seen_fonts = false, json = false;
@@ -29,12 +31,15 @@ void write_pictures(const std::filesystem::path& folder, uint32_t count) {
   const auto data = open_dataset(folder, Split::test);
   const std::filesystem::path pictures = folder / "pictures";
   std::filesystem::create_directories(pictures);
-  std::vector<uint8_t> pixels(data->shape().bytes());
+  const SampleShape& shape = data->shape();
+  std::vector<uint8_t> planes(shape.bytes()), pixels(shape.bytes());
   for (uint32_t i = 0; i < count; ++i) {
-    data->read(i, pixels);
+    data->read(i, planes);
+    for (size_t p = 0; p < pixels.size(); ++p)  // a data set has one color after the other
+      pixels[p] = planes[p % shape.channels * shape.pixels() + p / shape.channels];
     char name[32];
     std::snprintf(name, sizeof name, "%u-%05u.png", data->label(i), i);
-    write_png(pictures / name, data->shape().width, data->shape().height, data->shape().channels, pixels);
+    write_png(pictures / name, shape.width, shape.height, shape.channels, pixels);
   }
 }
 
@@ -61,6 +66,9 @@ void print_fonts(const char* use, const std::vector<FaceGroup>& groups) {
 void digits(const DigitsFlags& flags, const CommonOptions& common) {
   DigitSet set = flags.set;
   set.seed = common.seed;
+  if (flags.format == "cifar10") set.format = DigitFormat::cifar10;
+  if (const uint32_t fixed = fixed_size(set.format)) set.size = fixed;
+  set.size = flags.size.value_or(set.size);
   if (set.train == 0 && set.test == 0)
     throw Error(ErrorCode::usage, "found --train 0 and --test 0, expected some pictures");
   if (flags.pictures > set.test) {
@@ -85,10 +93,12 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
   if (flags.pictures > 0) write_pictures(flags.out, flags.pictures);
   if (flags.json) {
     const nlohmann::ordered_json line{{"out", flags.out},
+                                      {"format", flags.format},
                                       {"train", set.train},
                                       {"test", set.test},
                                       {"size", set.size},
                                       {"seed", set.seed},
+                                      {"tinted", set.tinted},
                                       {"distortion", set.distortion},
                                       {"font_files", fonts.files},
                                       {"skipped_faces", fonts.skipped},
@@ -108,8 +118,8 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
 }  // namespace
 
 void add_digits(CLI::App& app, const CommonOptions& common) {
-  CLI::App* command =
-      app.add_subcommand("digits", "A data set of digits in MNIST's format, drawn with the system's fonts");
+  CLI::App* command = app.add_subcommand(
+      "digits", "A data set of digits like MNIST or CIFAR-10, drawn with the system's fonts");
   auto flags = std::make_shared<DigitsFlags>();
   command->add_option("--out", flags->out, "Folder that the files go into")->required()->type_name("DIR");
   command->add_option("--train", flags->set.train, "Training pictures")->capture_default_str();
@@ -117,9 +127,15 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
       ->add_option("--test", flags->set.test,
                    "Test pictures, of fonts that no training picture is of (but see --seen-fonts)")
       ->capture_default_str();
-  command->add_option("--size", flags->set.size, "Pixels a side")
-      ->check(CLI::Range(16, 512))
+  command
+      ->add_option("--format", flags->format,
+                   "mnist: white on black, as IDX files; cifar10: in colors, as CIFAR-10's binary files")
+      ->check(CLI::IsMember({"mnist", "cifar10"}))
       ->capture_default_str();
+  command->add_flag("--tinted", flags->set.tinted,
+                    "The color of the paper tells the digit: learnt in minutes (--format cifar10)");
+  command->add_option("--size", flags->size, "Pixels a side (28; CIFAR-10's are always 32)")
+      ->check(CLI::Range(16, 512));
   command
       ->add_option("--distortion", flags->set.distortion,
                    "How far pictures are from their font's plain digits, from 0 (not at all) to 1")

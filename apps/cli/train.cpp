@@ -20,6 +20,7 @@ namespace {
 
 struct TrainFlags {
   std::string data, config, out, model, variants, fusions = "all";
+  std::vector<std::string> set;
   std::optional<uint64_t> epochs, batch_size, seed;
   std::optional<double> lr;
   double checkpoint_seconds = 60;
@@ -36,6 +37,7 @@ extern "C" void ask_to_stop(int signal) {
 
 TrainConfig config_of(const TrainFlags& flags) {
   TrainConfig config = read_train_config(flags.config);
+  for (const std::string& assignment : flags.set) set_field(config.model, assignment);
   if (flags.epochs) config.epochs = *flags.epochs;
   if (flags.batch_size) config.batch_size = *flags.batch_size;
   if (flags.lr) config.lr = *flags.lr;
@@ -156,6 +158,8 @@ void add_train(CLI::App& app, const CommonOptions& common) {
       ->required();
   command->add_option("--config", flags->config, "JSON: the model, the optimiser and how long")->required();
   command->add_option("--out", flags->out, "Folder for checkpoints and the trained model")->required();
+  command->add_option("--set", flags->set, "Overrides a field of the configuration's model: KEY=VALUE")
+      ->allow_extra_args(false);
   command->add_option("--epochs", flags->epochs, "Instead of the configuration's");
   command->add_option("--batch-size", flags->batch_size, "Instead of the configuration's");
   command->add_option("--lr", flags->lr, "Learning rate, instead of the configuration's");

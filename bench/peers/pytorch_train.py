@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Trains a configuration's ViT on MNIST-like IDX files in PyTorch on the CPU, and prints what `vitrine train` does.
+"""Trains a configuration's ViT on MNIST's or CIFAR-10's files in PyTorch on the CPU, and prints what `vitrine train` does.
 
   pytorch_train.py --data DIR --config C.json [--version looped|fast|compiled] [--epochs N] [--steps N] [--seed S]
 
 A JSON line an epoch, {"epoch", "loss", "seconds", "images_per_second"}, and a last one, {"test_loss",
 "test_accuracy"}. Weights, loss, optimiser and schedule are the configuration's (tests/parity/training.py), and the
-order of the images is that of `vitrine train` for the same seed; of `looped` it is PyTorch's own.
+order of the images, their crops and which are mirrored are those of `vitrine train` for the same seed; of `looped` the
+order is PyTorch's own.
 
 --version looped: MyViT as its tutorial writes it (train_models.LoopedMyViT), and its way of feeding it: torch's
   DataLoader, picture by picture.
@@ -24,7 +25,6 @@ so what its end differs by is what rounding alone does to this model. --dtype f6
 """
 
 import argparse
-import gzip
 import json
 import math
 import pathlib
@@ -34,117 +34,28 @@ import time
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 import train_models
 import training
 from common import fail
-
-import philox  # where train_models looks, too
-
-
-def read_idx(folder, name, magic):
-    paths = [folder / (name + ending) for ending in ("", ".gz")]
-    path = next((path for path in paths if path.exists()), None)
-    if path is None:
-        fail(f"{folder} holds no {name}, expected MNIST's IDX files")
-    data = (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes())
-    rank = magic & 0xFF
-    numbers = np.frombuffer(data, ">u4", 1 + rank)
-    values = np.frombuffer(data, np.uint8, offset=4 * (1 + rank))
-    if numbers[0] != magic or len(values) != math.prod(int(n) for n in numbers[1:]):
-        fail(f"{path} is no IDX file of {rank} dimensions")
-    return values.reshape([int(n) for n in numbers[1:]])
-
-
-def read_set(folder, which):
-    """uint8 [N, 1, H, W] and labels as int64."""
-    images = read_idx(folder, f"{which}-images-idx3-ubyte", 0x803)
-    labels = read_idx(folder, f"{which}-labels-idx1-ubyte", 0x801)
-    if len(images) != len(labels):
-        fail(f"{folder} has {len(images)} {which} pictures and {len(labels)} labels")
-    return torch.from_numpy(images[:, None].copy()), torch.from_numpy(labels.astype(np.int64))
-
-
-class Pictures(Dataset):
-    """What a DataLoader asks for picture by picture."""
-
-    def __init__(self, images, labels, data):
-        self.images, self.labels = images, labels
-        self.mean, self.std = (torch.tensor(data[key]).view(-1, 1, 1) for key in ("mean", "std"))
-
-    def __len__(self):
-        return len(self.images)
-
-    def __getitem__(self, i):
-        return (self.images[i].float().div(255) - self.mean) / self.std, int(self.labels[i])
-
-
-def epoch_order(count, seed, epoch):
-    """Vitrine's order of the samples (train/data/epoch_order.cpp)."""
-    counter = np.zeros((count, 4), np.uint64)
-    counter[:, 0] = np.arange(count, dtype=np.uint64)
-    counter[:, 2], counter[:, 3] = epoch, 0x6F726465
-    words = philox.philox(counter, (seed & 0xFFFFFFFF, seed >> 32))
-    left = np.arange(count, 0, -1, dtype=np.uint64)
-    half = np.uint64(32)
-    steps = (words[:, 0] * left + (words[:, 1] * left >> half)) >> half
-    order = list(range(count))
-    for i, step in enumerate(steps.tolist()):
-        order[i], order[i + step] = order[i + step], order[i]
-    return torch.tensor(order)
-
-
-class Batches:
-    """All pictures in one tensor; a batch is an index operation."""
-
-    def __init__(self, images, labels, config, random=None, backwards=False):
-        self.images, self.labels, self.random, self.backwards = images, labels, random, backwards
-        self.seed, self.epoch = config["seed"], 0
-        self.size, self.data = config["batch_size"], config["data"]
-        self.mean, self.std = (torch.tensor(self.data[key]).view(-1, 1, 1) for key in ("mean", "std"))
-
-    def moved(self, images):
-        """Crops out of the pictures with black around them, as wide as crop_padding, and mirrored ones."""
-        padding = self.data["crop_padding"]
-        count, _, height, width = images.shape
-        if padding:
-            padded = nn.functional.pad(images, (padding,) * 4)
-            down, right = (torch.randint(2 * padding + 1, (count, 1), generator=self.random) for _ in range(2))
-            rows, columns = down + torch.arange(height), right + torch.arange(width)
-            images = padded[torch.arange(count)[:, None, None], :, rows[:, :, None], columns[:, None]]
-            images = images.permute(0, 3, 1, 2)
-        if self.data["flip"]:
-            mirrored = torch.rand(count, 1, 1, 1, generator=self.random) < 0.5
-            images = torch.where(mirrored, images.flip(3), images)
-        return images
-
-    def __iter__(self):
-        count = len(self.images)
-        order = epoch_order(count, self.seed, self.epoch) if self.random else torch.arange(count)
-        self.epoch += 1
-        for places in order.split(self.size):
-            images = self.images[places]
-            images, labels = self.moved(images) if self.random else images, self.labels[places]
-            if self.backwards:
-                images, labels = images.flip(0), labels.flip(0)
-            yield (images.float().div_(255) - self.mean) / self.std, labels
+from train_data import Batches, Pictures, read_set
 
 
 class Training:
     def __init__(self, options, config):
         self.config = config
-        images, labels = read_set(options.data, "train")
+        images, labels = read_set(options.data, train=True)
         self.count = len(images)
         self.accumulation = config["accumulation"]
         self.steps_an_epoch = math.ceil(math.ceil(self.count / config["batch_size"]) / self.accumulation)
         self.total = self.steps_an_epoch * config["epochs"]
-        random = torch.Generator().manual_seed(config["seed"])
         if options.version == "looped":
+            random = torch.Generator().manual_seed(config["seed"])
             self.batches = DataLoader(Pictures(images, labels, config["data"]), config["batch_size"], shuffle=True,
                                       generator=random)
         else:
-            self.batches = Batches(images, labels, config, random, options.backwards)
+            self.batches = Batches(images, labels, config, True, options.backwards)
         self.dtype = {"f32": torch.float32, "f64": torch.float64}[options.dtype]
         self.model = train_models.make(config, options.version == "looped").to(self.dtype)
         fast = {} if options.version == "looped" else {"fused": True}
@@ -182,7 +93,7 @@ class Training:
 
     def evaluate(self, folder):
         """Over all images, of the loss without smoothing."""
-        images, labels = read_set(folder, "t10k")
+        images, labels = read_set(folder, train=False)
         loss, correct = 0.0, 0
         with torch.no_grad():
             for x, y in Batches(images, labels, self.config):
@@ -223,7 +134,7 @@ def train(made, options):
 
 
 def check(options, config):
-    images, labels = read_set(options.data, "train")
+    images, labels = read_set(options.data, train=True)
     x, y = next(iter(Batches(images[: config["batch_size"]], labels[: config["batch_size"]], config)))
     errors = train_models.compare(config, x, y)
     print(json.dumps(errors))

@@ -12,17 +12,13 @@
 namespace vitrine {
 namespace {
 
-// Address-bound kernels may read this much behind any buffer; a plan says what its kernels do.
-constexpr uint64_t usual_tail = 64 << 10;
 // Copies go through host memory of at most this size.
 constexpr uint64_t piece_bytes = 16 << 20;
 
 }  // namespace
 
-void StateStore::make(const std::string& name, uint64_t bytes) { make(name, bytes, usual_tail); }
-
 void StateStore::make(const std::string& name, uint64_t bytes, uint64_t tail) {
-  tail = round_up(std::max(tail, usual_tail), 4);
+  tail = round_up(tail, 4);
   Entry made{std::make_unique<Buffer>(device_, BufferKind::device, bytes + tail, name), bytes, tail};
   run_once(device_, [&](VkCommandBuffer commands) {
     device_.vk().vkCmdFillBuffer(commands, made.buffer->handle(), 0, VK_WHOLE_SIZE, 0);

@@ -20,10 +20,9 @@ class StateStore {
  public:
   explicit StateStore(Device& device) : device_(device) {}
 
-  // Makes a buffer of zeros. Throws where there is one of this name. Behind it shaders may read as much as a
-  // trained model's plans do, or `tail` bytes where a plan says more (Plan::tail_bytes).
-  void make(const std::string& name, uint64_t bytes);
-  void make(const std::string& name, uint64_t bytes, uint64_t tail);
+  // Makes a buffer of zeros. Throws where there is one of this name. Behind it shaders may read `tail` bytes:
+  // the most that any plan with states in it reads (Plan::tail_bytes), which is known once all are made.
+  void make(const std::string& name, uint64_t bytes, uint64_t tail = 0);
   // Throws an Error unless there is a buffer of this name, of at least so many bytes, behind which shaders
   // may read `tail` more.
   void require(std::string_view name, uint64_t bytes, uint64_t tail) const;

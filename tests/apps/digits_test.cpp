@@ -100,6 +100,37 @@ TEST_CASE("vitrine digits writes some of the test pictures as files") {
   CHECK(digits({"--out", (folder / "b").string(), "--test", "2", "--pictures", "3"}).status == 2);
 }
 
+TEST_CASE("vitrine digits draws in colors, as CIFAR-10's files") {
+  const TemporaryFolder folder;
+  const CommandResult made = digits({"--out", (folder / "a").string(), "--format", "cifar10", "--train", "12",
+                                     "--test", "5", "--pictures", "2", "--json"});
+  if (made.status == 1 && made.err.find("fonts") != std::string::npos) SKIP(made.err);
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+  const nlohmann::json line = nlohmann::json::parse(made.out);
+  CHECK(line["format"] == "cifar10");
+  CHECK(line["size"] == 32);
+  const auto data = open_dataset(folder / "a", Split::test);
+  CHECK(open_dataset(folder / "a", Split::train)->count() == 12);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "a/pictures")) {
+    const uint64_t number = std::stoul(entry.path().filename().string().substr(2));
+    const Image picture = decode_image(entry.path());
+    std::vector<uint8_t> pixels(data->shape().bytes());
+    data->read(number, pixels);
+    REQUIRE(picture.width == 32);
+    for (size_t i = 0; i < 1024; ++i) {
+      for (size_t c = 0; c < 3; ++c) REQUIRE(picture.pixels[4 * i + c] == pixels[1024 * c + i]);
+    }
+    ++files;
+  }
+  CHECK(files == 2);
+  const std::string other = (folder / "b").string();
+  CHECK(digits({"--out", other, "--format", "cifar10", "--size", "28"}).status == 2);
+  CHECK(digits({"--out", other, "--format", "cifar100"}).status == 2);
+  CHECK(!std::filesystem::exists(other));
+}
+
 TEST_CASE("vitrine digits refuses what it can't do in one line") {
   const TemporaryFolder folder;
   const std::string out = (folder / "out").string();

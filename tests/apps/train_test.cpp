@@ -145,6 +145,23 @@ TEST_CASE("blocks that are computed again draw the same numbers again") {
   }
 }
 
+TEST_CASE("vitrine train changes fields of the configuration's model") {
+  test::test_device();
+  const Setting setting;
+  const auto result = setting.train("out", {"--epochs", "1", "--set", "depth=1", "--set", "mlp_hidden=24"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  const std::string model = setting.model("out");
+  CHECK(model.find("blocks.0.mlp.fc1.weight") != std::string::npos);
+  CHECK(model.find("blocks.1.") == std::string::npos);
+  CHECK_THAT(test::read_whole_file(setting.folder / "out/config.json"),
+             ContainsSubstring("\"mlp_hidden\": 24"));
+  // It goes on with these fields alone.
+  check_failure(setting.train("out", {"--epochs", "1", "--set", "depth=1", "--resume"}), 4,
+                {"checkpoint.safetensors", "mlp_hidden"});
+  check_failure(setting.train("other", {"--set", "deepness=1"}), 2, {"deepness"});
+}
+
 TEST_CASE("training that is killed at any moment goes on to the same bytes") {
   test::test_device();
   const Setting setting;

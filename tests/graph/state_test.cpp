@@ -115,10 +115,10 @@ TEST_CASE("an executable with states needs a store that has them") {
 
 TEST_CASE("a buffer of states can be read as far behind its end as it was made for") {
   StateStore states(*test::test_device().device);
-  states.make("usual", 64);
+  states.make("none", 64);
   states.make("long", 64, 200'001);
-  CHECK_NOTHROW(states.require("usual", 64, 64 << 10));
-  CHECK_THROWS_AS(states.require("usual", 64, (64 << 10) + 1), Error);
+  CHECK_NOTHROW(states.require("none", 64, 0));
+  CHECK_THROWS_AS(states.require("none", 64, 1), Error);
   CHECK_NOTHROW(states.require("long", 64, 200'001));
   CHECK_THROWS_AS(states.require("long", 65, 0), Error);
 }

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares `vitrine preprocess` with Pillow, torchvision and transformers on pictures of every format.
 
     python3 tests/parity/check_preprocess.py --vitrine build/release/vitrine [--out DIR]

@@ -2,6 +2,8 @@
 #include <array>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -15,6 +17,7 @@ namespace vitrine::test {
 namespace {
 
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 
 // The system's fonts; the test is skipped where there are not enough.
 const DigitFonts& system_fonts() {
@@ -420,6 +423,112 @@ TEST_CASE("digit files are the same whatever the threads, and are MNIST's") {
   const TemporaryFolder only_test;
   write_digits(only_test.path(), fonts, {.train = 0, .test = 3});
   CHECK(only_test.names() == std::vector<std::string>{names[2], names[3]});
+}
+
+TEST_CASE("digits in colors are CIFAR-10's files, whatever the threads") {
+  const DigitFonts& fonts = system_fonts();
+  const TemporaryFolder one, many, plain;
+  DigitSet set{.train = 213, .test = 9, .size = 32, .seed = 9, .threads = 1, .format = DigitFormat::cifar10};
+  write_digits(one.path(), fonts, set);
+  set.threads = 5;
+  write_digits(many.path(), fonts, set);
+  const std::vector<std::string> names{"batches.meta.txt", "data_batch_1.bin", "data_batch_2.bin",
+                                       "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
+                                       "test_batch.bin"};
+  CHECK(many.names() == names);
+  for (const std::string& name : names) CHECK(read_whole_file(one / name) == read_whole_file(many / name));
+  const auto train = open_dataset(many.path(), Split::train), test = open_dataset(many.path(), Split::test);
+  CHECK(train->count() == 213);
+  CHECK(test->count() == 9);
+  CHECK(train->shape() == SampleShape{3, 32, 32});
+  CHECK(train->class_names() == std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
+
+  // The same digits as white on black: where these are bright, the colors are the ink's.
+  set.format = DigitFormat::mnist;
+  write_digits(plain.path(), fonts, set);
+  const auto grey = open_dataset(plain.path(), Split::train);
+  std::set<std::vector<uint8_t>> inks;
+  for (uint64_t i = 0; i < grey->count(); ++i) {
+    CAPTURE(i);
+    REQUIRE(train->label(i) == grey->label(i));
+    const std::vector<uint8_t> white = pixels_of(*grey, i), colored = pixels_of(*train, i);
+    const auto brightest = static_cast<size_t>(std::ranges::max_element(white) - white.begin()),
+               darkest = static_cast<size_t>(std::ranges::min_element(white) - white.begin());
+    std::vector<uint8_t> ink;
+    for (size_t c = 0; c < 3; ++c) {
+      ink.push_back(colored[c * 1024 + brightest]);
+      REQUIRE(ink[c] > colored[c * 1024 + darkest]);
+    }
+    inks.insert(ink);
+  }
+  CHECK(inks.size() > 200);
+
+  // Without distortion they are white on black again.
+  set = {.train = 5, .test = 0, .size = 32, .seed = 9, .distortion = 0, .format = DigitFormat::cifar10};
+  write_digits(one / "plain", fonts, set);
+  set.format = DigitFormat::mnist;
+  write_digits(many / "plain", fonts, set);
+  const auto white = open_dataset(many / "plain", Split::train),
+             same = open_dataset(one / "plain", Split::train);
+  for (uint64_t i = 0; i < 5; ++i) {
+    const std::vector<uint8_t> expected = pixels_of(*white, i), pixels = pixels_of(*same, i);
+    for (size_t p = 0; p < pixels.size(); ++p) REQUIRE(pixels[p] == expected[p % 1024]);
+  }
+}
+
+TEST_CASE("the paper of tinted digits tells them apart, in training and test alike") {
+  const DigitFonts& fonts = system_fonts();
+  const TemporaryFolder folder;
+  DigitSet set{.train = 200, .test = 100, .size = 32, .format = DigitFormat::cifar10, .tinted = true};
+  write_digits(folder.path(), fonts, set);
+  // The corner that no digit reaches: of each digit the least and the most in a channel.
+  std::array<std::array<std::pair<int, int>, 3>, 10> seen;
+  for (auto& digit : seen) digit.fill({255, 0});
+  for (const Split split : {Split::train, Split::test}) {
+    const auto data = open_dataset(folder.path(), split);
+    for (uint64_t i = 0; i < data->count(); ++i) {
+      const std::vector<uint8_t> pixels = pixels_of(*data, i);
+      for (size_t c = 0; c < 3; ++c) {
+        // Noise and softening reach it: the median of the top row.
+        std::vector<uint8_t> row(pixels.begin() + static_cast<ptrdiff_t>(c * 1024),
+                                 pixels.begin() + static_cast<ptrdiff_t>(c * 1024 + 32));
+        std::ranges::sort(row);
+        auto& [least, most] = seen[data->label(i)][c];
+        least = std::min<int>(least, row[8]);
+        most = std::max<int>(most, row[8]);
+      }
+    }
+  }
+  for (size_t a = 0; a < 10; ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      CAPTURE(a, b);
+      bool apart = false;
+      for (size_t c = 0; c < 3; ++c)
+        apart = apart || seen[a][c].first > seen[b][c].second || seen[b][c].first > seen[a][c].second;
+      CHECK(apart);
+    }
+  }
+  set.format = DigitFormat::mnist;
+  CHECK_THROWS_WITH(write_digits(folder / "grey", fonts, set), ContainsSubstring("in colors can be tinted"));
+}
+
+TEST_CASE("CIFAR-10's format has its own size and number of files, and a folder of its own") {
+  const DigitFonts& fonts = system_fonts();
+  const TemporaryFolder folder;
+  const DigitSet good{.train = 5, .test = 0, .size = 32, .format = DigitFormat::cifar10};
+  DigitSet set = good;
+  set.size = 28;
+  CHECK_THROWS_WITH(write_digits(folder / "a", fonts, set), ContainsSubstring("32 pixels a side, 28 were"));
+  set = good;
+  set.train = 4;
+  CHECK_THROWS_WITH(write_digits(folder / "a", fonts, set), ContainsSubstring("five training files"));
+  CHECK(folder.names().empty());
+  write_digits(folder / "mnist", fonts, {.train = 0, .test = 3});
+  CHECK_THROWS_WITH(write_digits(folder / "mnist", fonts, good), ContainsSubstring("another format"));
+  write_digits(folder / "cifar", fonts, good);
+  CHECK(open_dataset(folder / "cifar", Split::train)->count() == 5);
+  CHECK_THROWS_WITH(write_digits(folder / "cifar", fonts, {.train = 0, .test = 3}),
+                    ContainsSubstring("data_batch_1.bin"));
 }
 
 TEST_CASE("digits that can't be written are an error, and nothing is left behind") {

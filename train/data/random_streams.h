@@ -7,7 +7,12 @@
 
 namespace vitrine {
 
-enum class RandomUse : uint32_t { epoch_order = 0x6F726465, augmentation = 0x6175676D, digits = 0x64696769 };
+enum class RandomUse : uint32_t {
+  epoch_order = 0x6F726465,
+  augmentation = 0x6175676D,
+  digits = 0x64696769,
+  digit_colors = 0x64636F6C
+};
 
 constexpr RandomStream stream_for(uint64_t seed, RandomUse use, uint32_t number) {
   return {seed, uint64_t{static_cast<uint32_t>(use)} << 32 | number};

@@ -1,0 +1,79 @@
+#include "tests/apps/document_rules.h"
+
+#include <cstdlib>
+#include <optional>
+#include <regex>
+
+namespace vitrine::test {
+namespace {
+
+// What stands in a document and not in what is run.
+struct Replacement {
+  std::string shown, run;
+};
+
+const Replacement replacements[] = {
+    {"[--recompute]", "--recompute"},
+    {"in 1 2 3 4 5;", "in 1;"},
+    {"50432x3072x768", "197x96x96"},  // a product of 0.2 TFLOP
+    {"--layer 7", "--layer 2"},       // of the shipped model's four
+};
+
+// An option that makes a command's work small: put behind the subcommand, or in place of the larger number
+// that the command has.
+struct Limit {
+  std::string subcommand, option;
+  uint64_t most = 0;
+  bool add = true;  // where the command hasn't got it
+};
+
+const Limit limits[] = {
+    {"vitrine digits", "--train", 300},
+    {"vitrine digits", "--test", 60},
+    {"vitrine train", "--epochs", 1},
+    {"vitrine bench", "--runs", 1},
+    {"vitrine bench", "--batch", 2, false},
+    {"vitrine tune", "--seconds", 1},
+    {"vitrine classify FOLDER", "--batch", 2, false},
+};
+
+// Fields of models with random weights, and of those that are trained.
+const Replacement one_block[] = {
+    {"vitrine bench --arch", "vitrine bench --set depth=1 --arch"},
+    {"vitrine bench --train", "vitrine bench --set depth=1 --train"},
+    {"vitrine tune --arch", "vitrine tune --set depth=1 --arch"},
+    {"vitrine train", "vitrine train --set depth=1"},
+};
+
+void replace_all(std::string& text, const Replacement& replacement) {
+  for (size_t at = 0; (at = text.find(replacement.shown, at)) != std::string::npos;) {
+    text.replace(at, replacement.shown.size(), replacement.run);
+    at += replacement.run.size();
+  }
+}
+
+}  // namespace
+
+std::string made_small(const std::string& command) {
+  std::string text = command;
+  for (const Replacement& replacement : replacements) replace_all(text, replacement);
+  for (const Replacement& replacement : one_block) replace_all(text, replacement);
+  for (const Limit& limit : limits) {
+    const size_t at = text.find(limit.subcommand);
+    if (at == std::string::npos) continue;
+    const std::string number = std::to_string(limit.most);
+    std::smatch found;
+    if (std::regex_search(text, found, std::regex(limit.option + " ([0-9]+)(,[0-9]+)*"))) {
+      if (std::strtoull(found[1].str().c_str(), nullptr, 10) > limit.most)
+        text.replace(static_cast<size_t>(found.position()), static_cast<size_t>(found.length()),
+                     limit.option + " " + number);
+    } else if (limit.add) {
+      text.insert(at + limit.subcommand.size(), " " + limit.option + " " + number);
+    }
+  }
+  // All of a device's kernels take minutes; the tests of doctor itself go through them.
+  if (text == "vitrine doctor") text += " --only gated_product";
+  return text;
+}
+
+}  // namespace vitrine::test

@@ -1,0 +1,62 @@
+// What tests/apps/documents_test.cpp may do with a command before it runs it, and which commands it may leave
+// out. Whoever shows a new command needs no entry here, unless it can't run as it stands.
+#pragma once
+
+#include <string>
+
+namespace vitrine::test {
+
+struct NotRun {
+  std::string beginning;  // of the command
+  std::string why;
+};
+
+// Nothing of these is run, but a script has to be there with every option that is named.
+inline const NotRun not_run[] = {
+    {"scripts/run.sh", "installs packages and builds everything; .ci/run runs it in a fresh root"},
+    {"scripts/test.sh", "builds everything and runs the tests that this is one of"},
+    {"scripts/setup.sh", "installs packages; .ci/run runs it in a fresh root"},
+    {".ci/debian13", "makes a root of Debian"},
+    {"apt-get install fonts-", "installs packages"},
+    {"cmake --install", "tests/package installs, and builds a program against what is installed"},
+    {"cmake --preset", "a build like the one that this test comes from"},
+    {"ninja -C build/release vitrine-desktop", "a build like the one that this test comes from"},
+    {"ctest --preset gpu-assisted", "tests that this is one of"},
+    {"build/dev/tests/ops_tests", "a test program of its own"},
+    {"build/release/vitrine-desktop photos/",
+     "opens a window until somebody closes it; see tests/desktop_app"},
+    {"vitrine-desktop", "opens a window; tests/desktop_app runs it with pictures, scripts and screenshots"},
+    {"xvfb-run -a vitrine-desktop", "opens a window; tests/desktop_app plays scripts so"},
+    {"bench/compare.py", "compares with PyTorch and others that no test installs"},
+    {"bench/operators.py", "compares with PyTorch, which no test installs"},
+    {"bench/train.py", "compares with PyTorch, which no test installs"},
+    {"for way in", "PyTorch's training, which no test installs"},
+    {"export LD_LIBRARY_PATH", "chooses PyTorch's OpenBLAS, which no test installs"},
+    {"bench/roofline.py", "measures the machine for minutes"},
+    {"bench/startup.py", "starts a model of 330 MB that it makes, again and again"},
+    {"bench/pipeline.py", "measures the machine for minutes"},
+    {"bench/gpu.sh", "needs a GPU"},
+    {"bench/zoo.py", "takes many minutes with 20 make-believe GPUs; tests/zoo compiles for them"},
+    {"bench/desktop_frames.sh", "draws a window for minutes"},
+    {"tests/parity/full_models.py", "downloads models"},
+    {"tests/parity/check_preprocess.py", "compares with libraries that no test installs"},
+};
+
+// Names of a thing that a command can do, inside a sentence: the options have to be there.
+inline const std::string fragments[] = {
+    "vitrine digits --distortion 0.25",
+    "vitrine classify --model",
+    "vitrine train --resume",
+    "vitrine classify --json",
+    "vitrine run --check-range",
+    "vitrine bench --maps",
+    "vitrine bench --json",
+    "vitrine run --input",
+    "vitrine inspect --trace",
+    "vitrine train --config",
+};
+
+// The command with less work to do and, where it says [--option], with the option.
+std::string made_small(const std::string& command);
+
+}  // namespace vitrine::test
