@@ -112,9 +112,8 @@ void settle(Polygons& polygons, Draws& draws, double size, double unit) {
                room_y = (size - shrink * box.height()) / 2 - margin;
   const Point from{(box.left + box.right) / 2, (box.top + box.bottom) / 2},
       to{size / 2 + std::clamp(drift_x, -room_x, room_x), size / 2 + std::clamp(drift_y, -room_y, room_y)};
-  move_all(polygons, [&](Point p) {
-    return Point{to.x + shrink * (p.x - from.x), to.y + shrink * (p.y - from.y)};
-  });
+  move_all(polygons,
+           [&](Point p) { return Point{to.x + shrink * (p.x - from.x), to.y + shrink * (p.y - from.y)}; });
 }
 
 // Each pixel, and with `share` of it the mean of its neighbours, those at its corners counting half.
