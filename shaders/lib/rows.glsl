@@ -44,7 +44,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer One
 const uint span = 4;
 
 vec4 load_span(Rows row, uint d) { return Fours(offset_by(row, d)).v; }
-float of_span(vec4 four, const uint i) { return four[i]; }
+#define of_span(four, i) four[i]
 float load_one(Rows row, uint d) { return Ones(offset_by(row, d)).v; }
 #endif
 
