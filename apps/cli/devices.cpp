@@ -50,6 +50,7 @@ void print_json(const DeviceList& list) {
     line["flexible_reserved_shared_bytes"] = device.flexible_reserved_shared;
     line["multiprocessors"] = device.multiprocessors;
     line["quirks"] = device.quirks;
+    line["advice"] = device.advice;
     line["chosen"] = list.choice.chosen == i;
     line["reason"] = list.choice.reasons[i];
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

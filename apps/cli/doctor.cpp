@@ -20,6 +20,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/compiler_figures.h"
+#include "runtime/vk/device_facts.h"
 #include "runtime/vk/shared_memory.h"
 
 namespace vitrine::cli {
@@ -239,7 +240,7 @@ void print_table(const std::vector<CompiledKernel>& kernels) {
 
 void print_text(const Capabilities& device, const std::vector<PlannedModel>& models,
                 const std::vector<CompiledKernel>& kernels) {
-  std::printf("%s, %s %s\n\n", device.name.c_str(), device.driver_name.c_str(), device.driver_info.c_str());
+  std::printf("%s\n", device_heading(device).c_str());
   for (const PlannedModel& model : models) {
     std::printf("%s %s batch %llu: %zu dispatches, weights %.1f MiB, activations %.1f MiB\n",
                 model.arch.c_str(), std::string(name_of(model.dtype)).c_str(),
@@ -324,6 +325,7 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
   print_line({{"device", device.name},
               {"driver", device.driver_name},
               {"driver_info", device.driver_info},
+              {"advice", device.advice},
               {"supports_cooperative_matrices", device.supports(Need::coopmat)},
               {"figures", device.pipeline_statistics},
               {"pipelines", kernels.size()},

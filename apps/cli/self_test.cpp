@@ -12,6 +12,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/isolated.h"
 #include "runtime/util/text.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
@@ -158,14 +159,14 @@ void run_self_tests(const CommonOptions& common, const std::string& only, bool j
     print_json(verdicts);
     std::printf("%s\n", text_of({{"device", capabilities.name},
                                  {"driver", capabilities.driver_name + " " + capabilities.driver_info},
+                                 {"advice", capabilities.advice},
                                  {"passed", verdicts.tested.size() - failed},
                                  {"failed", failed},
                                  {"not_run", verdicts.untested.size()},
                                  {"stored", stored.string()}})
                             .c_str());
   } else {
-    std::printf("%s, %s %s\n\n", capabilities.name.c_str(), capabilities.driver_name.c_str(),
-                capabilities.driver_info.c_str());
+    std::printf("%s\n", device_heading(capabilities).c_str());
     print_text(verdicts);
     std::printf("\n%zu of %zu passed; %s holds the verdicts, which planning heeds\n",
                 verdicts.tested.size() - failed, verdicts.tested.size(), shown(stored).c_str());

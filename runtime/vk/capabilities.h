@@ -117,6 +117,8 @@ struct Capabilities {
 
   // Names of the quirks (runtime/vk/quirks.h) that changed a line above.
   std::vector<std::string> quirks;
+  // What its user could do to get more of it: a sentence each, from the same quirks.
+  std::vector<std::string> advice;
 
   bool supports(Need needs) const { return contains(has, needs); }
   // True when some memory is both fast for the device and written by the host: no staging copies.

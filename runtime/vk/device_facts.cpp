@@ -29,6 +29,12 @@ uint64_t device_local_bytes(const Capabilities& device) {
   return bytes;
 }
 
+std::string device_heading(const Capabilities& device) {
+  std::string text = device.name + ", " + device.driver_name + " " + device.driver_info + "\n";
+  for (const std::string& advice : device.advice) text += advice + "\n";
+  return text;
+}
+
 std::vector<DeviceFact> device_facts(const Capabilities& device) {
   std::vector<DeviceFact> facts;
   facts.push_back({"kind", std::string(name_of(device.type))});
@@ -54,6 +60,7 @@ std::vector<DeviceFact> device_facts(const Capabilities& device) {
   for (const FlexibleShape& shape : device.flexible_shapes)
     facts.push_back({"flexible", "multiples of " + shape_text(shape)});
   for (const std::string& quirk : device.quirks) facts.push_back({"quirk", quirk});
+  for (const std::string& advice : device.advice) facts.push_back({"advice", advice});
   return facts;
 }
 

@@ -14,6 +14,8 @@ struct DeviceFact {
 };
 // What `vitrine devices` prints of it; several facts may have the same name.
 std::vector<DeviceFact> device_facts(const Capabilities& device);
+// What stands above results of this device: it and its driver in one line, and a line for each advice.
+std::string device_heading(const Capabilities& device);
 
 std::string version_text(uint32_t vulkan_version);
 std::string shape_text(const CooperativeShape& shape);

@@ -52,7 +52,8 @@ constexpr std::array<Quirk, 4> table{{
      .last_version = last_gathering_version,
      .effect = gather_in_loops,
      .why = "before Mesa 26.1 a load inside a loop is a load for each lane, also of an address that all lanes "
-            "share; a newer driver is several times as fast"},
+            "share; a newer driver is up to twice as fast",
+     .advice = "a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,
@@ -78,6 +79,7 @@ Capabilities apply_quirks(Capabilities snapshot, std::span<const Quirk> quirks) 
     if (quirk.applies != nullptr && !quirk.applies(snapshot)) continue;
     quirk.effect(snapshot);
     snapshot.quirks.emplace_back(quirk.name);
+    if (!quirk.advice.empty()) snapshot.advice.emplace_back(quirk.advice);
   }
   return snapshot;
 }

@@ -17,7 +17,8 @@ struct Quirk {
   uint32_t first_version = 0, last_version = std::numeric_limits<uint32_t>::max();
   bool (*applies)(const Capabilities&) = nullptr;  // beyond driver and version
   void (*effect)(Capabilities&) = nullptr;
-  std::string_view why;  // what happens without it, and where that is written down
+  std::string_view why;     // what happens without it, and where that is written down
+  std::string_view advice;  // what a user could do about it: recorded in Capabilities::advice when it applied
 };
 
 std::span<const Quirk> all_quirks();

@@ -36,13 +36,14 @@ TEST_CASE("vitrine devices names the device that would be used and why") {
   size_t chosen = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line);
-    for (const char* key : {"index", "kind", "driver", "supports", "subgroup_size", "reason"}) {
+    for (const char* key : {"index", "kind", "driver", "supports", "subgroup_size", "advice", "reason"}) {
       CHECK(object.contains(key));
     }
     if (!object["chosen"].get<bool>()) continue;
     ++chosen;
     CHECK(object["name"] == device.name);
     CHECK(object["subgroup_size"] == device.subgroup_size);
+    CHECK(object["advice"] == device.advice);
   }
   CHECK(chosen == 1);
 }

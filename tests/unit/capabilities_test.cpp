@@ -6,6 +6,7 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/vk/device_facts.h"
 #include "runtime/vk/quirks.h"
 #include "runtime/vk/snapshot.h"
 #include "tests/support/made_up_device.h"
@@ -109,6 +110,38 @@ TEST_CASE("of the software driver's versions, those before 26.1 gather in loops"
     device.driver_id = VK_DRIVER_ID_MESA_RADV;
     CHECK_FALSE(apply_quirks(device).loops_gather);
   }
+}
+
+TEST_CASE("a newer driver is advised where one is known to be faster") {
+  const auto advice_of = [](uint32_t driver, uint32_t version) {
+    Capabilities device = test::software_driver();
+    device.driver_id = driver;
+    device.driver_version = version;
+    return apply_quirks(device).advice;
+  };
+  for (const uint32_t version : {VK_MAKE_API_VERSION(0, 22, 3, 6), VK_MAKE_API_VERSION(0, 25, 0, 7),
+                                 VK_MAKE_API_VERSION(0, 26, 0, 99)}) {
+    CAPTURE(version);
+    CHECK(
+        advice_of(VK_DRIVER_ID_MESA_LLVMPIPE, version) ==
+        std::vector<std::string>{"a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"});
+    CHECK(advice_of(VK_DRIVER_ID_MESA_RADV, version).empty());
+    CHECK(advice_of(VK_DRIVER_ID_GOOGLE_SWIFTSHADER, version).empty());
+  }
+  CHECK(advice_of(VK_DRIVER_ID_MESA_LLVMPIPE, VK_MAKE_API_VERSION(0, 26, 1, 0)).empty());
+  CHECK(advice_of(VK_DRIVER_ID_MESA_LLVMPIPE, VK_MAKE_API_VERSION(0, 26, 1, 6)).empty());
+
+  // The one that gathers in loops is the one that is advised against, also for people to read.
+  Capabilities old = test::software_driver();
+  old.driver_version = VK_MAKE_API_VERSION(0, 25, 0, 7);
+  old = apply_quirks(old);
+  CHECK(old.loops_gather);
+  const std::vector<DeviceFact> facts = device_facts(old);
+  CHECK(std::ranges::count(facts, "advice", &DeviceFact::name) == 1);
+  const std::string heading = device_heading(old);
+  CHECK(std::ranges::count(heading, '\n') == 2);
+  CHECK(heading.ends_with("\n" + old.advice.at(0) + "\n"));
+  CHECK(std::ranges::count(device_facts(test::software_driver()), "advice", &DeviceFact::name) == 0);
 }
 
 TEST_CASE("AMD's own drivers lose emulated cooperative matrices, Mesa's keeps its own") {
