@@ -25,13 +25,14 @@ struct Limit {
   std::string subcommand, option;
   uint64_t most = 0;
   bool add = true;  // where the command hasn't got it
+  std::string not_beside = {};  // an option that excludes it
 };
 
 const Limit limits[] = {
     {"vitrine digits", "--train", 300},
     {"vitrine digits", "--test", 60},
     {"vitrine train", "--epochs", 1},
-    {"vitrine bench", "--runs", 1},
+    {"vitrine bench", "--runs", 1, true, "--startup"},
     {"vitrine bench", "--batch", 2, false},
     {"vitrine tune", "--seconds", 1},
     {"vitrine classify FOLDER", "--batch", 2, false},
@@ -67,7 +68,7 @@ std::string made_small(const std::string& command) {
       if (std::strtoull(found[1].str().c_str(), nullptr, 10) > limit.most)
         text.replace(static_cast<size_t>(found.position()), static_cast<size_t>(found.length()),
                      limit.option + " " + number);
-    } else if (limit.add) {
+    } else if (limit.add && (limit.not_beside.empty() || text.find(limit.not_beside) == std::string::npos)) {
       text.insert(at + limit.subcommand.size(), " " + limit.option + " " + number);
     }
   }
