@@ -1,7 +1,5 @@
 # Options of the command line. CLI11 is headers only, and every file that includes it compiles all of it anew;
 # where its definitions lie in headers of their own (2.3 and later), they are compiled once for all.
-find_package(CLI11 CONFIG REQUIRED)
-
 get_target_property(cli11_folder CLI11::CLI11 INTERFACE_INCLUDE_DIRECTORIES)
 file(GLOB cli11_definitions ${cli11_folder}/CLI/impl/*_inl.hpp)
 if(cli11_definitions)

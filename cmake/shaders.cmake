@@ -5,7 +5,6 @@
 # Each becomes one SPIR-V module. `needs` are the names of vitrine::Need; variants that need something
 # which this glslang can't compile (cmake/probes/NEED.comp fails) are left out of the table.
 
-find_program(VITRINE_GLSLANG NAMES glslangValidator glslang REQUIRED)
 set(VITRINE_GLSL_FLAGS -V --target-env vulkan1.3 --quiet)
 
 function(vitrine_probe_need need result)

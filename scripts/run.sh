@@ -12,6 +12,7 @@ if [ $# -gt 0 ]; then exec "$vitrine" "$@"; fi
 
 say "the Vulkan devices of this machine"
 "$vitrine" devices
+suggest_newer_driver "$vitrine"
 say "what the digit model that comes with Vitrine says of pictures in fonts that it has never seen"
 "$vitrine" classify assets/samples --model assets/digits --top 1
 heat=build/where_it_looked.png

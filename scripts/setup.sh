@@ -3,7 +3,10 @@
 # run.sh and test.sh source it, and it can be run by itself. What is installed already is left
 # alone: a second run calls no package manager and needs no network.
 #
-#   scripts/setup.sh [--tests]        --tests: what only the tests use, too
+#   scripts/setup.sh [--tests]              --tests: what only the tests use, too
+#   scripts/setup.sh --newer-driver         Mesa from Debian's backports, where the software driver is used
+#   scripts/setup.sh --undo-newer-driver    the distribution's own Mesa again
+. "$(dirname "${BASH_SOURCE[0]}")/newer_driver.sh"
 
 # Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
@@ -21,10 +24,16 @@ driver_package=mesa-vulkan-drivers
 say() { echo "vitrine: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+# Several where it is installed for several architectures: NAME:ARCHITECTURE, one a line.
+installed_instances() {
+  dpkg-query -W -f '${binary:Package} ${db:Status-Status}\n' "$1" 2>/dev/null | sed -n 's/ installed$//p' || true
+}
+is_installed() { [ -n "$(installed_instances "$1")" ]; }
+os_release() { (. /etc/os-release 2>/dev/null && echo "${!1:-}") || true; }
 # Those of the packages that apt can install, one a line; packages that others merely mention have the
 # candidate "(none)".
 available() {
+  if [ $# = 0 ]; then return; fi
   LC_ALL=C apt-cache policy "$@" |
     sed -nE '/^[^ ]/{s/:$//;h}; /^  Candidate: [^(]/{x;p}'
 }
@@ -41,15 +50,40 @@ has_vulkan_driver() {
 
 can_become_root() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
 
-run_apt() {
+# Runs a command as root; $without_root is what to say where that can't be.
+as_root() {
   local become=()
   if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || fail "packages are missing; as root, run: apt-get install $packages_for_error"
+    command -v sudo >/dev/null || fail "$without_root"
     become=(sudo)
     [ -t 0 ] || become=(sudo -n)
   fi
-  "${become[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -qq -o Dpkg::Use-Pty=0 \
+  "${become[@]}" "$@"
+}
+
+run_apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -qq -o Dpkg::Use-Pty=0 \
     -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+# Package scripts chat on both streams; their words matter only when they fail.
+install_quietly() {
+  local log status=0
+  log=$(mktemp)
+  run_apt install -y --no-install-recommends "$@" >"$log" 2>&1 || status=$?
+  if [ $status != 0 ]; then tail -n 20 "$log" >&2; fi
+  rm -f "$log"
+  return $status
+}
+
+# Fails when apt has no package of one of the names: releases that are too old lack some.
+require_packages() {
+  local package known
+  known=$(available "$@")
+  for package in "$@"; do
+    grep -qxF "$package" <<<"$known" \
+      || fail "$(os_release PRETTY_NAME) has no package $package: Debian 13 or Ubuntu 24.04, or newer, is needed"
+  done
 }
 
 setup_with_apt() {
@@ -63,31 +97,18 @@ setup_with_apt() {
   for package in "${extra[@]}"; do
     is_installed "$package" || optional+=("$package")
   done
-  packages_for_error="${required[*]} ${optional[*]}"
+  without_root="packages are missing; as root, run: apt-get install ${required[*]} ${optional[*]}"
   if [ ${#required[@]} -gt 0 ]; then run_apt update; fi
   if [ ${#required[@]} = 0 ] && [ ${#optional[@]} = 0 ]; then return; fi
   if [ ${#required[@]} = 0 ] && ! can_become_root; then
     say "going on without ${optional[*]}; as root, run: apt-get install ${optional[*]}"
     return
   fi
-  local known; known=$(available "${required[@]}" "${optional[@]}")
-  for package in "${required[@]}"; do
-    grep -qxF "$package" <<<"$known" \
-      || fail "this release has no package $package: Debian 13 or Ubuntu 24.04, or newer, is needed"
-  done
-  for package in "${optional[@]}"; do
-    if grep -qxF "$package" <<<"$known"; then required+=("$package"); fi
-  done
+  require_packages "${required[@]}"
+  mapfile -t -O ${#required[@]} required < <(available "${optional[@]}")
   if [ ${#required[@]} = 0 ]; then return; fi
   say "installing ${required[*]}"
-  # Package scripts chat on both streams; their words matter only when they fail.
-  local log; log=$(mktemp)
-  if ! run_apt install -y --no-install-recommends "${required[@]}" >"$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    rm -f "$log"
-    fail "apt-get could not install ${required[*]} (its last lines are above)"
-  fi
-  rm -f "$log"
+  install_quietly "${required[@]}" || fail "apt-get could not install ${required[*]} (its last lines are above)"
 }
 
 # Elsewhere nothing is installed: what a compiler and the PATH can't find is listed.
@@ -95,7 +116,7 @@ check_by_hand() {
   local tool header compiler=${CXX:-c++} missing=() flags
   # FreeType's headers lie in a folder of their own.
   flags=$(pkg-config --cflags freetype2 2>/dev/null || echo -I/usr/include/freetype2)
-  command -v "$compiler" >/dev/null || missing+=("a C++20 compiler (GCC 13 or Clang 17, or newer)")
+  command -v "$compiler" >/dev/null || missing+=("a C++20 compiler (GCC 12 or Clang 17, or newer)")
   for tool in cmake ninja; do command -v "$tool" >/dev/null || missing+=("$tool"); done
   command -v glslangValidator >/dev/null || command -v glslang >/dev/null || missing+=("glslang (the GLSL compiler)")
   for header in vulkan/vulkan.h volk.h vk_mem_alloc.h glm/glm.hpp CLI/CLI.hpp nlohmann/json.hpp \
@@ -150,6 +171,8 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   case ${1:-} in
     '') setup false ;;
     --tests) setup true ;;
-    *) say "setup.sh: unknown option $1 (--tests)"; exit 2 ;;
+    --newer-driver) newer_driver "$(dirname "$0")/.." ;;
+    --undo-newer-driver) undo_newer_driver ;;
+    *) say "setup.sh: unknown option $1 (--tests, --newer-driver, --undo-newer-driver)"; exit 2 ;;
   esac
 fi

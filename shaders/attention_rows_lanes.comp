@@ -1,10 +1,16 @@
 //! variant f32 T=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrw
 //! variant f16 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrw
+//! variant f32_gathers GATHERS=1 T=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrw
+//! variant f16_gathers GATHERS=1 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrw
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#ifdef GATHERS
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 #include "lib/types.glsl"
 #include "attention_rows.h"
 
@@ -14,6 +20,7 @@
 //              them (y), of one image (z)
 //   lane       one key, in registers
 //   step       block rows, whose queries have the same address in every lane, so reading them costs nothing
+//              (with GATHERS it would: there each lane loads other elements and hands them to all, see lib/rows.glsl)
 //
 // The loops' trip counts have to be constants (see matmul_direct.comp). Rows past the last one are the
 // last one again: computed, and neither counted nor stored.
@@ -41,6 +48,23 @@ Elements offset_by(Elements base, uint elements) {
 
 float sums[block];
 
+// The product of this lane's key and a row that all lanes ask with.
+float score_of(const float key[key_width], Elements asking) {
+  float score = 0.0;
+#ifdef GATHERS
+  const uint span = gl_WorkGroupSize.x;  // one subgroup
+  [[unroll]] for (uint d = 0; d < key_width; d += span) {
+    const float own = load_float(asking.v[min(d + gl_SubgroupInvocationID, key_width - 1)]);
+    [[unroll]] for (uint i = 0; i < span; ++i) {
+      if (d + i < key_width) score += key[d + i] * subgroupBroadcast(own, i);
+    }
+  }
+#else
+  [[unroll]] for (uint d = 0; d < key_width; ++d) score += key[d] * load_float(asking.v[d]);
+#endif
+  return score;
+}
+
 void add_head(uint image, uint head, uint first_step, uint key_row) {
   float key[key_width];
   Elements mine = offset_by(k, key_row * p.k_stride + p.k_offset + head * key_width);
@@ -51,9 +75,7 @@ void add_head(uint image, uint head, uint first_step, uint key_row) {
       const uint row = (first_step + s) * block + r;
       const uint query = p.first_row + min(row, p.rows - 1);
       Elements asking = offset_by(q, (image * p.queries + query) * p.q_stride + p.q_offset + head * key_width);
-      float score = 0.0;
-      [[unroll]] for (uint d = 0; d < key_width; ++d) score += key[d] * load_float(asking.v[d]);
-      const float weight = exp(score - lse.v[(image * p.heads + head) * p.queries + query]);
+      const float weight = exp(score_of(key, asking) - lse.v[(image * p.heads + head) * p.queries + query]);
       sums[r] += row < p.rows ? weight : 0.0;
     }
   }

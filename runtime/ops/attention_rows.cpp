@@ -76,13 +76,13 @@ double flops(const LowerContext& c) {
 std::string_view variant(const LowerContext& c) { return name_of(c.input(input_q).dtype); }
 
 // The shader, its operands and its parameters.
-Dispatch dispatch_of(const LowerContext& c, std::string_view shader) {
+Dispatch dispatch_of(const LowerContext& c, std::string_view shader, std::string_view variant) {
   const Sizes s = sizes_of(c);
   const auto offset = [&](std::string_view name) {
     return to_u32(static_cast<uint64_t>(c.attributes().integer(name)));
   };
   Dispatch dispatch;
-  dispatch.shader = &find_shader(shader, variant(c));
+  dispatch.shader = &find_shader(shader, variant);
   dispatch.operands = {Operand::input(input_q), Operand::input(input_k), Operand::input(input_lse),
                        Operand::output(0)};
   dispatch.set_params(shader::AttentionRowsParams{.queries = to_u32(s.queries),
@@ -107,7 +107,7 @@ std::optional<std::string> refuse_simple(const LowerContext& c) {
 
 Lowered lower_simple(const LowerContext& c) {
   const Sizes s = sizes_of(c);
-  Dispatch dispatch = dispatch_of(c, "attention_rows");
+  Dispatch dispatch = dispatch_of(c, "attention_rows", variant(c));
   dispatch.constants = {workgroup_size(c.device(), 64), to_u32(s.key_width), s.mean_heads, s.mean_rows};
   dispatch.groups = spread_groups(c.device(), ceil_div(c.output(0).shape.elements(), dispatch.constants[0]));
   Lowered lowered;
@@ -118,26 +118,31 @@ Lowered lower_simple(const LowerContext& c) {
 // ---- lanes: a key a lane, devices that are a CPU ----------------------------------------------------
 
 // Everything is unrolled over the width and the rows of a step: wide heads take fewer rows, so that the
-// code of a step stays within what compiles in reasonable time.
-uint64_t rows_a_step(const Sizes& s) {
+// code of a step stays within what compiles in reasonable time. Handing elements from lane to lane takes
+// several times the code.
+uint64_t rows_a_step(const Capabilities& device, const Sizes& s) {
   const uint64_t most = s.key_width <= 96 ? 16 : s.key_width <= 160 ? 8 : 4;
-  return std::min(most, s.rows);
+  return std::min(device.loops_gather ? most / 4 : most, s.rows);
 }
 
-uint64_t groups_y(const Sizes& s) {
-  const uint64_t steps = s.mean_rows ? 1 : ceil_div(s.rows, rows_a_step(s));
+uint64_t groups_y(const Capabilities& device, const Sizes& s) {
+  const uint64_t steps = s.mean_rows ? 1 : ceil_div(s.rows, rows_a_step(device, s));
   return steps * (s.mean_heads ? 1 : s.heads);
 }
 
+std::string lanes_variant(const LowerContext& c) {
+  return shared_rows_variant(c.device(), std::string(variant(c)));
+}
+
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  if (auto reason = c.missing("attention_rows_lanes", variant(c))) return reason;
+  if (auto reason = c.missing("attention_rows_lanes", lanes_variant(c))) return reason;
   const Sizes s = sizes_of(c);
   if (s.key_width > 256) return "its heads are wider than 256";
   for (const Value* value : {&c.input(input_q), &c.input(input_k), &c.output(0)}) {
     if (value->shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
   }
   const auto& most = c.device().max_workgroup_count;
-  if (groups_y(s) > most[1] || s.batch > most[2]) return "there are too many rows, heads or images";
+  if (groups_y(c.device(), s) > most[1] || s.batch > most[2]) return "there are too many rows, heads or images";
   return std::nullopt;
 }
 
@@ -147,15 +152,16 @@ double prefer_lanes(const LowerContext& c) { return c.device().type == DeviceTyp
 Lowered lower_lanes(const LowerContext& c) {
   const Sizes s = sizes_of(c);
   const uint32_t lanes = workgroup_size(c.device(), std::max(c.device().subgroup_size, 1u));
-  const uint64_t block = rows_a_step(s);
-  Dispatch dispatch = dispatch_of(c, "attention_rows_lanes");
+  const uint64_t block = rows_a_step(c.device(), s);
+  Dispatch dispatch = dispatch_of(c, "attention_rows_lanes", lanes_variant(c));
+  dispatch.subgroup_size = shared_rows_subgroup(c.device());
   dispatch.constants = {lanes,
                         to_u32(s.key_width),
                         to_u32(block),
                         to_u32(s.mean_heads ? s.heads : 1),
                         to_u32(s.mean_rows ? ceil_div(s.rows, block) : 1),
                         s.mean_rows};
-  dispatch.groups = {to_u32(ceil_div(s.keys, lanes)), to_u32(groups_y(s)), to_u32(s.batch)};
+  dispatch.groups = {to_u32(ceil_div(s.keys, lanes)), to_u32(groups_y(c.device(), s)), to_u32(s.batch)};
   dispatch.note = std::to_string(block) + " rows a step";
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
