@@ -6,6 +6,7 @@
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#include "lib/types.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer InWords { uint64_t at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer OutWords { uint64_t at[]; };
@@ -28,7 +29,9 @@ void store_quad_f32(OutWords words, uint quad, vec4 value) {
 }
 
 void store_quad_f16(OutWords words, uint quad, vec4 value) {
-  words.at[quad] = pack64(uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)));
+  vec4 halves;
+  for (uint i = 0; i < 4; ++i) halves[i] = rounded_to_half(value[i]);
+  words.at[quad] = pack64(uvec2(packHalf2x16(halves.xy), packHalf2x16(halves.zw)));
 }
 
 // An f32 copy of a quad: of an f32 one word by word, never taken apart.

@@ -12,7 +12,18 @@
 #define load_float(element) float(element)
 #define store_as(TYPE, value) TYPE(value)
 
-// The value as f16 would hold it, an infinity where that is too large for it.
-float rounded_to_half(float value) { return unpackHalf2x16(packHalf2x16(vec2(value, 0.0))).x; }
+// The value as f16 would hold it, the nearest and of two the even one, and an infinity where that is too large for
+// it. packHalf2x16 may round as it likes (Mesa's software driver before 26.1 cuts off), but for what is exact.
+float rounded_to_half(float value) {
+  const uint bits = floatBitsToUint(value), exponents = 255u << 23;
+  const float magnitude = abs(value);
+  // A power of two so far above the value, or above the smallest that isn't subnormal in f16, that the last bit
+  // of the sum is the last one that f16 keeps.
+  const float above = uintBitsToFloat(max(bits & exponents, 113u << 23) + (13u << 23));
+  precise const float sum = magnitude + above;
+  precise const float rounded = sum - above;
+  const float infinity = uintBitsToFloat(exponents);
+  return magnitude < 65520.0 ? uintBitsToFloat(floatBitsToUint(rounded) | bits & 1u << 31) : value * infinity;
+}
 
 #endif
