@@ -106,30 +106,6 @@ GradientCase gradient_case(const Case& c) {
   return result;
 }
 
-// Every configuration of a kernel, under which the keys fall into other steps.
-void check_configurations(const OpDef& op, const OpCase& c) {
-  TestDevice& device = test_device();
-  const auto graph = selftest::graph_of(c);
-  size_t ran = 0;
-  for (const Node& node : graph->nodes()) {
-    if (node.op != &op) continue;
-    for (const KernelDef& kernel : op.kernels) {
-      const LowerContext context(*graph, node, device.device->capabilities());
-      if (kernel.refuses(context)) continue;
-      for (const std::string& configuration : kernel.configurations(context)) {
-        const std::string name = std::string(kernel.name) + ":" + configuration;
-        INFO(c.label << ", " << name);
-        PlanOptions options;
-        options.variants[std::string(op.name)] = name;
-        if (const auto fault = selftest::fault_of(*device.pipelines, c, graph, options)) FAIL(*fault);
-        require_no_validation_messages();
-        ++ran;
-      }
-    }
-  }
-  CHECK(ran > 1);
-}
-
 }  // namespace
 
 TEST_CASE("attention drops the weights that the mask says") {
@@ -142,6 +118,7 @@ TEST_CASE("attention drops the weights that the mask says") {
   check_op(op_attention, forward_case({1, 1, 9, 15, 256, 256, 0.2}, DType::f32));
 }
 
+// In other configurations the keys fall into other steps.
 TEST_CASE("attention drops the same weights in every configuration") {
   check_configurations(op_attention, forward_case({1, 2, 19, 45, 12, 12}, DType::f32));
 }

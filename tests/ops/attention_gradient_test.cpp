@@ -178,24 +178,7 @@ TEST_CASE("attention_gradient is right for large scores") {
 }
 
 TEST_CASE("every tile of attention_gradient's kernels is right at its edges") {
-  const OpCase c = op_case({.size = {1, 2, 37, 43, 20, 12}}, 1);
-  const auto graph = selftest::graph_of(c);
-  TestDevice& device = test_device();
-  size_t ran = 0;
-  for (const KernelDef& kernel : op_attention_gradient.kernels) {
-    const LowerContext context(*graph, graph->nodes()[0], device.device->capabilities());
-    if (kernel.refuses(context)) continue;
-    for (const std::string& configuration : kernel.configurations(context)) {
-      const std::string name = std::string(kernel.name) + ":" + configuration;
-      INFO(name);
-      PlanOptions options;
-      options.variants["attention_gradient"] = name;
-      if (const auto fault = selftest::fault_of(*device.pipelines, c, graph, options)) FAIL(*fault);
-      require_no_validation_messages();
-      ++ran;
-    }
-  }
-  CHECK(ran > 1);
+  check_configurations(op_attention_gradient, op_case({.size = {1, 2, 37, 43, 20, 12}}, 1));
 }
 
 // What a projection wrote: its gradient is one tensor, which the three fill.

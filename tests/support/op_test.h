@@ -20,6 +20,12 @@ using selftest::round_to;
 // Forces each kernel of `op` in turn, and takes the node apart where rules of fusion can, in memory that is
 // filled with NaN and has guard bands around every tensor; runs twice for equal bits; no validation message.
 // Fails when no kernel could run, or when the reference is constant and so would prove nothing.
+//
+// Where compiling takes many times as long (Capabilities::loops_gather), kernels that wouldn't be chosen for the
+// case, which are those for GPUs, run a test's first cases only: drivers that compile them quickly run them all.
 void check_op(const OpDef& op, const OpCase& op_case);
+
+// The same with every configuration of every kernel.
+void check_configurations(const OpDef& op, const OpCase& op_case);
 
 }  // namespace vitrine::test
