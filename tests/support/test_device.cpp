@@ -94,7 +94,8 @@ TestDevice& test_device() {
     }
     if (!shared_device) {
       const char* required = std::getenv("VITRINE_REQUIRE_DEVICE");
-      if (required && std::string(required) == "1") FAIL("VITRINE_REQUIRE_DEVICE=1 and " << reason);
+      if (required && (std::string(required) == "1" || std::string(required) == "all"))
+        FAIL("VITRINE_REQUIRE_DEVICE=" << required << " and " << reason);
       SKIP("no device: " << reason);
     }
   }

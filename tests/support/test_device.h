@@ -17,7 +17,7 @@ struct TestDevice {
   std::unique_ptr<PipelineStore> pipelines;
 };
 
-// Skips the running test case when there is no device, or fails it when VITRINE_REQUIRE_DEVICE=1.
+// Skips the running test case when there is no device, or fails it when VITRINE_REQUIRE_DEVICE is 1 or all.
 TestDevice& test_device();
 
 // Fails the running test case if the validation layers said anything since the last call.
