@@ -45,12 +45,12 @@ void main() {
   const bool known = label < classes;
 
   highest = uintBitsToFloat(0xff800000u);  // -inf
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) highest = max(highest, x.at[base + b * block + i]);
   }
   [[unroll]] for (uint c = whole_blocks * block; c < classes; ++c) highest = max(highest, x.at[base + c]);
 
-  for (uint b = 0; b < whole_blocks; ++b) look_at(base + b * block, block);
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) look_at(base + b * block, block);
   look_at(base + whole_blocks * block, classes - whole_blocks * block);
 
 #if GRADIENT

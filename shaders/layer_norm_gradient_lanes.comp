@@ -47,7 +47,7 @@ vec4 residual_at(uint at) { return has_residual ? LOAD_X(residual, at) : vec4(0.
 // A sum over the row, by blocks.
 #define SUM(TYPE, RESULT, TERM)                                                    \
   TYPE RESULT = TYPE(0.0);                                                         \
-  for (uint b = 0; b < whole_blocks; ++b) {                                        \
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {                        \
     TYPE partial = TYPE(0.0);                                                      \
     [[unroll]] for (uint i = 0; i < block; ++i) partial += TERM(b * block + i);    \
     RESULT += partial;                                                             \
@@ -77,7 +77,7 @@ vec2 write_row(uint row) {
           residual_at(base + (q)) +                                                           \
           inverse_deviation * (gradient_at(base, (q)) - sums.x -                              \
                                (LOAD_X(x, base + (q)) - mean) * inverse_deviation * sums.y))
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) WRITE(b * block + i);
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) WRITE(q);

@@ -63,7 +63,7 @@ void main() {
   const uint base = row * row_quads;
 
   float sum = 0.0;
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     float partial = 0.0;
     [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(LOAD(x, base + b * block + i));
     sum += partial;
@@ -72,7 +72,7 @@ void main() {
   const float mean = sum / float(width);
 
   float squares = 0.0;
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     float partial = 0.0;
     [[unroll]] for (uint i = 0; i < block; ++i) partial += square_distance(base + b * block + i, mean);
     squares += partial;
@@ -80,7 +80,7 @@ void main() {
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) squares += square_distance(base + q, mean);
   const float inverse_deviation = inversesqrt(squares / float(width) + p.eps);
 
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) write(row, b * block + i, mean, inverse_deviation);
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(row, q, mean, inverse_deviation);

@@ -1,6 +1,7 @@
 //! variant f32
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "patch_embed_rows.h"
 
 // The patches of the images as rows of a matrix product, in the blocks that matmul_direct.comp reads:
@@ -27,7 +28,7 @@ void main() {
     const uint corner = (image * p.channels * p.height + patch_number / p.patch_columns * patch_height) * p.width +
                         patch_number % p.patch_columns * patch_width;
     const uint to = ((row / block_rows * p.steps + step) * block_rows + row % block_rows) * unroll;
-    for (uint u = 0; u < unroll; ++u) {
+    [[dont_unroll]] for (uint u = 0; u < unroll; ++u) {  // a store is much code on drivers for CPUs
       const uint k = step * unroll + u;
       const uint line = k / patch_width;  // of the patch, counted through all channels
       const uint from =

@@ -31,14 +31,14 @@ void main() {
   const uint base = row * row_quads;
 
   float sum = 0.0;
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     float partial = 0.0;
     [[unroll]] for (uint i = 0; i < block; ++i) partial += dot_of(base + b * block + i);
     sum += partial;
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += dot_of(base + q);
 
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) write(base + b * block + i, sum);
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(base + q, sum);

@@ -31,14 +31,14 @@ void main() {
   const uint base = row * row_quads;
 
   vec4 high = vec4(uintBitsToFloat(0xff800000u));  // -inf
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) high = max(high, LOAD(x, base + b * block + i));
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) high = max(high, LOAD(x, base + q));
   const float highest = max(max(high.x, high.y), max(high.z, high.w));
 
   float sum = 0.0;
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     float partial = 0.0;
     [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(exponentials(base + b * block + i, highest));
     sum += partial;
@@ -46,7 +46,7 @@ void main() {
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += sum_of(exponentials(base + q, highest));
 
   const float factor = 1.0 / sum;
-  for (uint b = 0; b < whole_blocks; ++b) {
+  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) {
       const uint q = base + b * block + i;
       STORE(y, q, exponentials(q, highest) * factor);
