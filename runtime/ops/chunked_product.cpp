@@ -12,6 +12,10 @@ namespace {
 // reading them again.
 constexpr std::array<uint64_t, 5> chunk_steps{16, 8, 4, 2, 1};
 
+// A chunk of sixteen steps takes a second to compile. A product of so few multiply-adds is done in less than
+// a millisecond, so it takes chunks that are shorter, and that other products may have as well.
+constexpr uint64_t small_product = 4'000'000, steps_of_small = 4;
+
 // The numbers of workgroups that shaders/lib/known.glsl can look up in three and in four digits.
 constexpr uint64_t most_panels = 1u << 12, most_blocks = 1u << 16;
 
@@ -31,20 +35,25 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
                 Lowered& lowered) {
   const uint32_t lanes = context.device().subgroup_size, block = product.block_rows();
   const bool into_blocks = context.output_blocks(0) != nullptr;
-  const uint32_t blocks = to_u32(ceil_div(product.rows, block)), panels = to_u32(ceil_div(product.columns, lanes));
+  const uint32_t blocks = to_u32(ceil_div(product.rows, block)),
+                 panels = to_u32(ceil_div(product.columns, lanes));
   const Operand sums = Operand::scratch(to_u32(lowered.scratch.size()));
   lowered.scratch.push_back(uint64_t{blocks} * panels * block * lanes * sizeof(float));
 
+  const bool small = product.rows * product.columns * product.depth <= small_product;
   uint64_t first = 0;
   for (const uint64_t length : chunk_steps) {
+    if (small && length > steps_of_small) continue;
     for (; product.steps() - first >= length; first += length) {
       Dispatch& chunk = lowered.dispatches.emplace_back();
       chunk.shader = &find_shader("matmul_chunk", name_of(product.weight));
       chunk.constants = {lanes, lanes, block, product.unroll, to_u32(length), product.rows_by_depth};
       chunk.subgroup_size = lanes;
       chunk.operands = {rows, weight, sums};
-      chunk.set_params(shader::with_digits(shader::MatmulChunkParams{
-          .blocks = blocks, .steps = to_u32(product.steps()), .first_step = to_u32(first), .go_on = first != 0}));
+      chunk.set_params(shader::with_digits(shader::MatmulChunkParams{.blocks = blocks,
+                                                                     .steps = to_u32(product.steps()),
+                                                                     .first_step = to_u32(first),
+                                                                     .go_on = first != 0}));
       chunk.groups = {blocks, panels, 1};
       chunk.note = std::to_string(block) + " rows a lane, depth " + std::to_string(first * product.unroll) +
                    " to " + std::to_string((first + length) * product.unroll);
