@@ -35,7 +35,8 @@ struct BenchFlags {
   double seconds = 3;
   OpFlags op;
   std::string train;
-  bool json = false, maps = false, startup = false, host_time = false, recompute = false, batch_given = false;
+  bool json = false, maps = false, startup = false, kernels = false, host_time = false, recompute = false,
+       batch_given = false;
 };
 
 struct Measurement {
@@ -191,7 +192,7 @@ void startup(const BenchFlags& flags, const CommonOptions& common) {
   }
   CommonOptions one = common;
   if (!flags.dtypes.empty()) one.dtype = flags.dtypes.front();
-  bench_startup(flags.model, flags.batches.front(), flags.json, one);
+  bench_startup(flags.model, flags.batches.front(), flags.kernels, flags.json, one);
 }
 
 void bench(const BenchFlags& flags, const CommonOptions& common) {
@@ -256,12 +257,14 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   command->add_flag("--maps", flags->maps,
                     "Also with the pooled token's attention maps of all heads and layers, in turns; "
                     "the operators are then those of that run");
+  CLI::Option* startup = command->add_flag(
+      "--startup", flags->startup,
+      "Only the time from the start to the first result, by part, each as this process needed it");
   command
-      ->add_flag("--startup", flags->startup,
-                 "Only the time from the start to the first result, by part, each as this process needed it")
-      ->excludes("--maps")
-      ->excludes("--runs")
-      ->excludes("--seconds");
+      ->add_flag("--kernels", flags->kernels,
+                 "Also what the first run of each pipeline took, which for many drivers is compiling it")
+      ->needs(startup);
+  startup->excludes("--maps")->excludes("--runs")->excludes("--seconds");
   command
       ->add_flag("--host-time", flags->host_time,
                  "Also the CPU time of a run outside the driver, and of copying images in and results out")

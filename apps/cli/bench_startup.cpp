@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <functional>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "apps/cli/bench_output.h"
 #include "apps/cli/open_device.h"
@@ -43,15 +46,46 @@ class Parts {
   std::vector<std::pair<const char*, double>> ms_;
 };
 
+// All that decides which code a dispatch runs.
+using PipelineKey = std::tuple<const ShaderVariant*, std::vector<uint32_t>, uint32_t>;
+PipelineKey key_of(const Dispatch& d) { return {d.shader, d.constants, d.subgroup_size}; }
+
 size_t different_pipelines(std::span<const Dispatch* const> dispatches) {
-  std::set<std::tuple<const ShaderVariant*, std::vector<uint32_t>, uint32_t>> keys;
-  for (const Dispatch* d : dispatches) keys.emplace(d->shader, d->constants, d->subgroup_size);
+  std::set<PipelineKey> keys;
+  for (const Dispatch* d : dispatches) keys.insert(key_of(*d));
   return keys.size();
+}
+
+// What the first run of a pipeline's dispatches took. Drivers that compile when a pipeline is first used do
+// it then.
+struct PipelineTime {
+  std::string kernel, first_node;
+  uint64_t dispatches = 0;
+  double seconds = 0;
+};
+
+std::vector<PipelineTime> pipeline_times(const Plan& plan, const Profile& profile) {
+  std::map<PipelineKey, PipelineTime> times;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    PipelineTime& time = times[key_of(step.dispatch)];
+    if (time.dispatches++ == 0) {
+      time.kernel =
+          std::string(step.dispatch.shader->shader) + "." + std::string(step.dispatch.shader->variant);
+      time.first_node = plan.graph->nodes()[step.node].name;
+    }
+    time.seconds += profile.step_seconds[i];
+  }
+  std::vector<PipelineTime> sorted;
+  for (auto& [key, time] : times) sorted.push_back(std::move(time));
+  std::ranges::stable_sort(sorted, std::greater{}, &PipelineTime::seconds);
+  return sorted;
 }
 
 }  // namespace
 
-void bench_startup(const ModelFlags& flags, uint64_t batch, bool json, const CommonOptions& common) {
+void bench_startup(const ModelFlags& flags, uint64_t batch, bool each_kernel, bool json,
+                   const CommonOptions& common) {
   Parts parts;
   const std::optional<Result> what = result_of(flags);
   const PlanOptions options = plan_options(flags);
@@ -83,7 +117,12 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool json, const Com
   parts.end("recording");
   fill_images(executable.input(0), common.seed);
   parts.skip();
-  executable.run();
+  std::vector<PipelineTime> kernels;
+  if (each_kernel) {
+    kernels = pipeline_times(executable.plan(), executable.profile());
+  } else {
+    executable.run();
+  }
   parts.end("first run");
   const std::string name = shown(model.name);
   require_finite(executable.output(0), name);
@@ -100,6 +139,12 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool json, const Com
     for (const auto& [part, ms] : parts.ms()) line["parts"].push_back({{"part", part}, {"ms", ms}});
     line["pipelines"] = pipeline_count;
     line["pipelines_ms"] = pipelines_ms;
+    for (const PipelineTime& time : kernels) {
+      line["kernels"].push_back({{"kernel", time.kernel},
+                                 {"first_node", time.first_node},
+                                 {"dispatches", time.dispatches},
+                                 {"ms", time.seconds * 1e3}});
+    }
     line["weight_bytes"] = weights.bytes();
     line["checksum"] = checksum_text(checksum_of(executable.output(0)));
     std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
@@ -112,6 +157,11 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool json, const Com
         "  %-16s %10.3f ms to the first result (%.1f MiB of weights; %zu pipelines took %.1f ms, most of "
         "it meanwhile)\n",
         "all", parts.total(), static_cast<double>(weights.bytes()) / (1 << 20), pipeline_count, pipelines_ms);
+    if (each_kernel) std::printf("  the first run, a line a pipeline:\n");
+    for (const PipelineTime& time : kernels) {
+      std::printf("  %10.3f ms %6" PRIu64 " x  %-30s first %s\n", time.seconds * 1e3, time.dispatches,
+                  time.kernel.c_str(), time.first_node.c_str());
+    }
   }
   std::fflush(stdout);  // before anything is torn down: who waits for this line times it
 }

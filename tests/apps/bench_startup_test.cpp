@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command.h"
@@ -66,6 +67,34 @@ TEST_CASE("bench --startup times each part of a start and gives what bench gives
   const test::CommandResult text = command({"bench", "--startup"});
   CHECK(text.status == 0);
   CHECK_THAT(text.out, ContainsSubstring("pipelines") && ContainsSubstring("to the first result"));
+}
+
+TEST_CASE("bench --startup --kernels says what the first run of each pipeline took") {
+  test::test_device();
+  const test::TemporaryFolder cache;
+  const std::vector<std::string> words{"bench", "--startup", "--kernels", "--arch", "myvit_mnist"};
+  std::vector<std::string> in_json = words;
+  in_json.push_back("--json");
+  const Json line = last_line(vitrine(in_json, cache));
+  double sum = 0, before = std::numeric_limits<double>::infinity();
+  for (const Json& kernel : line.at("kernels")) {
+    const double ms = kernel.at("ms").get<double>();
+    CHECK(ms <= before);
+    before = ms;
+    sum += ms;
+    CHECK(kernel.at("dispatches") >= 1);
+    CHECK(kernel.at("first_node") != "");
+  }
+  CHECK(line.at("kernels").size() <= line.at("pipelines"));
+  CHECK(line.at("kernels").size() > 3);
+  const Json& first_run = line.at("parts").back();
+  REQUIRE(first_run.at("part") == "first run");
+  CHECK((sum > 0 && sum <= first_run.at("ms").get<double>()));
+  const test::CommandResult text = vitrine(words, cache);
+  CHECK_THAT(text.out, ContainsSubstring(" first " + line["kernels"][0]["first_node"].get<std::string>()));
+  const test::CommandResult alone = vitrine({"bench", "--kernels", "--arch", "myvit_mnist"}, cache);
+  CHECK(alone.status == 2);
+  CHECK_THAT(alone.err, ContainsSubstring("--startup"));
 }
 
 TEST_CASE("bench --startup is about one start") {
