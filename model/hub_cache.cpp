@@ -37,9 +37,10 @@ std::optional<std::string> main_revision(const fs::path& repository) {
 std::vector<fs::path> snapshots_newest_first(const fs::path& repository) {
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(repository / "snapshots", error)) {
-    if (!entry.is_directory(error)) continue;
-    found.emplace_back(entry.last_write_time(error), entry.path());
+  for (fs::directory_iterator entry(repository / "snapshots", error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) found.emplace_back(entry->last_write_time(ignored), entry->path());
   }
   // Of two that are equally old, always the same one.
   std::ranges::sort(found, std::ranges::greater{});

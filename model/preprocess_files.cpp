@@ -7,6 +7,7 @@
 #include "model/json_object.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -233,18 +234,17 @@ Preprocess read_timm_preprocess(const Json& json, const ViTConfig& config, const
 
 Preprocess read_preprocess(const std::filesystem::path& path, std::string_view family,
                            const ViTConfig& config) {
-  const bool folder = !path.empty() && std::filesystem::is_directory(path);
+  const bool folder = !path.empty() && is_folder(path);
   const std::filesystem::path own = path / "preprocessor_config.json", general = path / "config.json";
   std::string model_type;
-  if (folder && std::filesystem::exists(general)) {
+  if (folder && path_exists(general)) {
     const Json json = read_json(general);
     const JsonObject object(json, shown(general));
     model_type = object.text("model_type").value_or("");
     if (model_type.empty() && object.find("architecture"))
       return read_timm_preprocess(json, config, shown(general));
   }
-  if (folder && std::filesystem::exists(own))
-    return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
+  if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
   const std::string_view profile = usual_profile(family, model_type);
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
   const bool trained_larger =

@@ -15,6 +15,7 @@
 #include "model/tensor_files.h"
 #include "model/vision_transformer.h"
 #include "runtime/util/json.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -241,7 +242,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
   const std::filesystem::path path = find_checkpoint(options.model, warn);
   const std::filesystem::path config_path = path / "config.json";
-  const bool has_config = std::filesystem::is_directory(path) && std::filesystem::exists(config_path);
+  const bool has_config = is_folder(path) && path_exists(config_path);
   nlohmann::json json;
   if (has_config) {
     json = read_json(config_path);
@@ -254,8 +255,10 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
 
   const Naming naming = recognise(shapes, file);
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
-  model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints)
+  ConfigRemarks remarks;
+  model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints, &remarks)
                             : infer_config(shapes, naming, file, hints);
+  model.untrained = std::move(remarks.untrained);
   std::string origin = has_config ? shown(config_path) : file;
   for (const std::string& assignment : options.set) {
     set_field(model.config, assignment);
@@ -264,6 +267,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   model.config.validate(origin);
   const Grid stored_grid = grid_of(model.config);
   const auto parts = match_tensors(shapes, model.config, naming, file);
+  if (warn) std::ranges::for_each(remarks.assumed, warn);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;

@@ -38,6 +38,8 @@ struct Model {
   Labels labels = {};
   // Where the checkpoint lies, after a name was looked up in Hugging Face's cache; empty for random weights.
   std::filesystem::path path = {};
+  // What its files ask of training and isn't done, a sentence each.
+  std::vector<std::string> untrained = {};
 };
 
 // Called with one sentence about something that is odd but no reason to stop.

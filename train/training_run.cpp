@@ -11,6 +11,7 @@
 #include "runtime/util/atomic_folder.h"
 #include "runtime/util/error.h"
 #include "runtime/util/mapped_file.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
@@ -107,9 +108,9 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
   require_fit(config_, data_);
   const bool has_to = !options_.from.empty();
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
-  if (has_to || (options_.resume && std::filesystem::exists(checkpoint))) {
+  if (has_to || (options_.resume && path_exists(checkpoint, ErrorCode::failed))) {
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
-    settings_written_ = !has_to && std::filesystem::exists(settings_in(options_.out));
+    settings_written_ = !has_to && path_exists(settings_in(options_.out), ErrorCode::failed);
     return;
   }
   if (!options_.out.empty()) require_no_other_settings(config_, options_.out);
@@ -190,7 +191,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
-  if (!options_.out.empty()) std::filesystem::create_directories(options_.out);
+  if (!options_.out.empty()) make_folders(options_.out);
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);

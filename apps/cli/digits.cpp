@@ -9,6 +9,7 @@
 #include "apps/cli/progress.h"
 #include "images/png_writer.h"
 #include "runtime/util/error.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset.h"
 #include "train/digits/digit_files.h"
@@ -30,7 +31,7 @@ struct DigitsFlags {
 void write_pictures(const std::filesystem::path& folder, uint32_t count) {
   const auto data = open_dataset(folder, Split::test);
   const std::filesystem::path pictures = folder / "pictures";
-  std::filesystem::create_directories(pictures);
+  make_folders(pictures);
   const SampleShape& shape = data->shape();
   std::vector<uint8_t> planes(shape.bytes()), pixels(shape.bytes());
   for (uint32_t i = 0; i < count; ++i) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +17,7 @@
 #include "model/presets.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -170,10 +170,9 @@ void add_plan(Json& line, const Plan& plan, DType dtype) {
 void inspect(InspectFlags flags, const CommonOptions& common) {
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions options = plan_options(flags.model);
-  if (std::filesystem::exists(flags.subject) || is_hub_name(flags.subject)) {
-    const auto attention = std::filesystem::is_regular_file(flags.subject)
-                               ? open_bare_attention(flags.subject, flags.model.set, warn)
-                               : std::nullopt;
+  if (path_exists(flags.subject) || is_hub_name(flags.subject)) {
+    const auto attention =
+        is_file(flags.subject) ? open_bare_attention(flags.subject, flags.model.set, warn) : std::nullopt;
     if (attention) {
       return inspect_attention(flags.subject, *attention, flags.model, flags.trace, flags.json, common);
     }

@@ -5,6 +5,7 @@
 
 #include "apps/cli/commands.h"
 #include "runtime/util/error.h"
+#include "runtime/util/unfinished.h"
 
 namespace {
 
@@ -23,11 +24,13 @@ int finish() {
 
 int main(int argc, char** argv) {
   using namespace vitrine::cli;
+  vitrine::remove_unfinished_on_signals();
   try {
     CLI::App app{"Vitrine runs, explains and trains Vision Transformers on any GPU through Vulkan.",
                  "vitrine"};
     app.set_version_flag("--version", "vitrine " VITRINE_VERSION);
-    app.require_subcommand(1);
+    // None: whoever types the program's name alone is shown what there is.
+    app.require_subcommand(0, 1);
     app.fallthrough();  // the options below may follow the command as well
     CommonOptions common;
     app.add_option("--device", common.device,
@@ -54,6 +57,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
       return fail(static_cast<int>(vitrine::ErrorCode::usage), error.what());
+    }
+    if (app.get_subcommands().empty()) {
+      std::fputs(app.help().c_str(), stderr);
+      return static_cast<int>(vitrine::ErrorCode::usage);
     }
     return finish();
   } catch (const vitrine::Error& error) {

@@ -1,4 +1,5 @@
 // vitrine train: learns a classifier from a folder of labelled pictures.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -12,7 +13,9 @@
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
 #include "runtime/util/error.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
+#include "runtime/util/unfinished.h"
 #include "train/training_run.h"
 
 namespace vitrine::cli {
@@ -32,7 +35,7 @@ std::atomic<bool> stop_wanted{false};
 
 extern "C" void ask_to_stop(int signal) {
   stop_wanted = true;
-  std::signal(signal, SIG_DFL);  // whoever asks twice means it
+  remove_unfinished_on(signal);  // whoever asks twice means it
 }
 
 TrainConfig config_of(const TrainFlags& flags) {
@@ -81,7 +84,7 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
   const TrainConfig config = config_of(flags);
   const std::filesystem::path out = flags.out;
-  if (!flags.resume && std::filesystem::exists(checkpoint_in(out))) {
+  if (!flags.resume && path_exists(checkpoint_in(out), ErrorCode::failed)) {
     throw Error(ErrorCode::usage, shown(flags.out) +
                                       " holds a training already, expected another --out, or "
                                       "--resume to go on with it");
@@ -106,6 +109,7 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
       throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
                                            ", the configuration's is " + to_string(config.model));
     }
+    std::ranges::for_each(start->untrained, warn);
   }
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
@@ -135,8 +139,8 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                  }},
                             stop_wanted);
   line.clear();
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  remove_unfinished_on(SIGINT);
+  remove_unfinished_on(SIGTERM);
   if (!done) {
     throw Error(ErrorCode::failed, "stopped in epoch " + std::to_string(run.position().epoch + 1) + " of " +
                                        std::to_string(config.epochs) +
@@ -177,6 +181,7 @@ void add_train(CLI::App& app, const CommonOptions& common) {
   command
       ->add_option("--fuse", flags->fusions, "Rules of fusion: all, none, or some with commas between them")
       ->capture_default_str();
+  command->add_flag("--json", "As it is anyway: a JSON object a line, for each epoch and for the test part");
   command->callback([&app, &common, flags] {
     if (app.get_option("--seed")->count() > 0) flags->seed = common.seed;
     train(*flags, common);

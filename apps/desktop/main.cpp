@@ -6,6 +6,7 @@
 
 #include "apps/desktop/app.h"
 #include "runtime/util/error.h"
+#include "runtime/util/unfinished.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ void set_size(vitrine::desktop::AppOptions& options, const std::string& text) {
 
 int main(int argc, char** argv) {
   using namespace vitrine::desktop;
+  vitrine::remove_unfinished_on_signals();
   try {
     CLI::App command{"vitrine-desktop shows what a Vision Transformer sees.", "vitrine-desktop"};
     command.set_version_flag("--version", "vitrine-desktop " VITRINE_VERSION);

@@ -39,7 +39,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     if (error) fail("follow the link of", error.value());
   }
   if (!path_.has_filename()) fail("create", EISDIR);
-  struct stat old{};
+  struct stat old {};
   const bool replaces = stat(target_.c_str(), &old) == 0;
   if (!replaces && errno != ENOENT) fail("create", errno);
   // Renaming over a device or a pipe would destroy it.
@@ -50,6 +50,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
   }
   do {
     temporary_ = temporary_name(target_);
+    unfinished_.emplace(temporary_);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);  // left by a killed process that had our number
   if (descriptor_ < 0) fail("create", errno);
@@ -77,6 +78,7 @@ void AtomicFile::commit() {
   if (close(std::exchange(descriptor_, -1)) != 0) fail("write", errno);
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("replace", errno);
   temporary_.clear();
+  unfinished_.reset();
 
   // The new name itself is safe once the folder is on the disk.
   const int folder = open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,6 +99,7 @@ void AtomicFile::abandon() noexcept {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
   if (!temporary_.empty()) unlink(temporary_.c_str());
   temporary_.clear();
+  unfinished_.reset();
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {

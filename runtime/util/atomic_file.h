@@ -3,13 +3,17 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
+
+#include "runtime/util/unfinished.h"
 
 namespace vitrine {
 
 // Writes a temporary file beside `path`; commit() brings it to the disk and renames it over `path`.
 // Destroyed without commit(), it leaves what was there before. A symbolic link at `path` stays and
-// its target is replaced. Whatever goes wrong is an Error(failed) that names `path`.
+// its target is replaced. A signal that ends the process can take the temporary file along (unfinished.h).
+// Whatever goes wrong is an Error(failed) that names `path`.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -27,6 +31,7 @@ class AtomicFile {
   std::filesystem::path path_;    // as the caller named it
   std::filesystem::path target_;  // what is replaced
   std::filesystem::path temporary_;
+  std::optional<Unfinished> unfinished_;
   int descriptor_ = -1;
 };
 

@@ -54,6 +54,9 @@ AtomicFolder::AtomicFolder(const std::filesystem::path& target, std::vector<std:
   int failed = 0;
   do {
     made = temporary_name(target_);
+    unfinished_.clear();
+    unfinished_.emplace_back(made);
+    for (const std::string& name : names_) unfinished_.emplace_back(made / name);
     failed = mkdir(made.c_str(), 0777) == 0 ? 0 : errno;
   } while (failed == EEXIST);  // left by a killed process that had our number
   if (failed != 0) fail("make", failed);
@@ -102,6 +105,7 @@ void AtomicFolder::commit() {
     }
     remove(std::exchange(temporary_, {}));
   }
+  unfinished_.clear();
   if (const int error = sync_folder(target_.parent_path())) fail("bring to the disk", error);
 }
 

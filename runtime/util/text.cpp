@@ -62,6 +62,10 @@ std::string shown(const std::filesystem::path& path) {
   return escaped(path.string(), longest_path, false);
 }
 
+std::string counted(uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::optional<size_t> find_invalid_utf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@ std::string in_quotes(std::string_view text, size_t limit = 80);
 
 // A path as it appears in messages: unquoted, but just as harmless.
 std::string shown(const std::filesystem::path& path);
+
+// "1 head", "12 heads"; for nouns whose plural is that.
+std::string counted(uint64_t count, std::string_view noun);
 
 // The offset of the first byte that is not part of valid UTF-8 (overlong forms, surrogates and
 // anything past U+10FFFF are not), or nothing.

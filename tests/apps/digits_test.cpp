@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -98,6 +101,34 @@ TEST_CASE("vitrine digits writes some of the test pictures as files") {
   }
   CHECK(files == 3);
   CHECK(digits({"--out", (folder / "b").string(), "--test", "2", "--pictures", "3"}).status == 2);
+}
+
+TEST_CASE("vitrine digits leaves nothing behind when a signal ends it") {
+  const TemporaryFolder whole;
+  const CommandResult made = digits({"--out", whole.path().string(), "--train", "1", "--test", "0"});
+  if (made.status == 1 && made.err.find("fonts") != std::string::npos) SKIP(made.err);
+  REQUIRE(made.status == 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    const TemporaryFolder folder;
+    RunningCommand command(
+        {VITRINE_PROGRAM, "digits", "--out", folder.path().string(), "--train", "4000000"});
+    for (int ms = 0; ms < 60'000 && folder.names().empty(); ++ms) usleep(1000);
+    REQUIRE(!folder.names().empty());
+    command.send(signal);
+    CHECK(command.wait().status == 128 + signal);
+    CHECK(folder.names().empty());
+  }
+}
+
+TEST_CASE("vitrine digits names the folder that it can't make for the pictures") {
+  const TemporaryFolder folder;
+  folder.file("pictures", "a file");
+  const CommandResult made =
+      digits({"--out", folder.path().string(), "--train", "0", "--test", "2", "--pictures", "1"});
+  if (made.status == 1 && made.err.find("fonts") != std::string::npos) SKIP(made.err);
+  CHECK(made.status == 1);
+  CHECK(made.err.starts_with("vitrine: cannot make the folder " + (folder / "pictures").string() + ": "));
 }
 
 TEST_CASE("vitrine digits draws in colors, as CIFAR-10's files") {

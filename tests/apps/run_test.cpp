@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "runtime/util/npy.h"
+#include "runtime/vk/device_facts.h"
 #include "tests/support/command.h"
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
@@ -23,15 +24,6 @@ test::CommandResult vitrine(std::vector<std::string> arguments,
                             const std::map<std::string, std::string>& environment = {}) {
   arguments.insert(arguments.begin(), VITRINE_PROGRAM);
   return test::run_command(arguments, environment);
-}
-
-// A failure: this status, one line on stderr that holds these words, nothing on stdout.
-void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
-  INFO(result.err);
-  CHECK(result.status == status);
-  CHECK(result.out.empty());
-  CHECK(std::ranges::count(result.err, '\n') == 1);
-  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
 }
 
 }  // namespace
@@ -277,6 +269,20 @@ TEST_CASE("vitrine bench prints one JSON line a combination with all that was pr
   CHECK(line["maps_median_ms"] > 0);
   CHECK(line["maps_ratio"] > 0);
   CHECK(line["checksum"] == all[0]["checksum"]);
+}
+
+TEST_CASE("vitrine bench names the device and its driver in its first line") {
+  const Capabilities& device = test::test_device().device->capabilities();
+  for (const std::vector<std::string>& what :
+       {std::vector<std::string>{"--arch", "myvit_mnist", "--runs", "1"},
+        {"--arch", "myvit_mnist", "--startup"},
+        {"--op", "add", "--shape", "19x67", "--runs", "1"}}) {
+    std::vector<std::string> arguments{"bench"};
+    arguments.insert(arguments.end(), what.begin(), what.end());
+    const auto text = vitrine(arguments);
+    REQUIRE(text.status == 0);
+    CHECK(text.out.substr(0, text.out.find('\n')).ends_with(", on " + device_and_driver(device)));
+  }
 }
 
 TEST_CASE("bench --host-time says what a run costs the CPU") {

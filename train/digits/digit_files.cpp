@@ -12,6 +12,7 @@
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 #include "train/digits/digit_colors.h"
 #include "train/digits/digit_renderer.h"
@@ -167,10 +168,7 @@ std::unique_ptr<SplitFiles> make_files(const std::filesystem::path& folder, cons
 void write_digits(const std::filesystem::path& folder, const DigitFonts& fonts, const DigitSet& set,
                   const std::function<void(uint64_t)>& progress) {
   require_possible(folder, set);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw Error(ErrorCode::failed, "cannot make the folder " + shown(folder) + ": " + error.message());
+  make_folders(folder);
   std::vector<std::unique_ptr<SplitFiles>> files;
   uint64_t done = 0;
   for (const uint32_t which : {0u, 1u}) {
