@@ -1,6 +1,8 @@
 #include "model/picture_model.h"
 
 #include <algorithm>
+#include <memory>
+#include <set>
 
 #include "model/preprocess_files.h"
 #include "runtime/util/error.h"
@@ -24,7 +26,12 @@ void require_picture_channels(const Model& model) {
 }
 
 PictureModel open_picture_model(const ModelOptions& options, std::string_view profile, const Warn& warn) {
-  PictureModel opened{open_model(options, warn), {}};
+  // A model that is opened twice says the same twice.
+  const auto said = std::make_shared<std::set<std::string>>();
+  const Warn once = !warn ? Warn() : [warn, said](const std::string& sentence) {
+    if (said->insert(sentence).second) warn(sentence);
+  };
+  PictureModel opened{open_model(options, once), {}};
   const ViTConfig& c = opened.model.config;
   require_picture_channels(opened.model);
   opened.preprocess = profile.empty() ? read_preprocess(opened.model.path, opened.model.family, c)
@@ -39,7 +46,7 @@ PictureModel open_picture_model(const ModelOptions& options, std::string_view pr
   ModelOptions resized = options;
   resized.image_height = preprocess.height();
   resized.image_width = preprocess.width();
-  opened.model = open_model(resized, warn);
+  opened.model = open_model(resized, once);
   return opened;
 }
 

@@ -32,6 +32,12 @@ void mean_pool(ViTConfig& c) {
   c.final_norm = false;
   c.fc_norm = true;
 }
+// EVA's large models: the class token is there and isn't read.
+void mean_beside_token(ViTConfig& c) {
+  mean_pool(c);
+  c.class_token = true;
+}
+void patch_positions(ViTConfig& c) { c.position_span = PositionSpan::patches; }
 // Mean pooling with the LayerNorm still in front of it.
 void gap(ViTConfig& c) {
   c.class_token = false;
@@ -186,6 +192,11 @@ constexpr Row rows[] = {
     {"vit_small_patch16_36x1_224", {384, 36, 6}, 16, 224, scaled},
     {"vit_base_patch32_plus_256", base_plus, 32, 256, scaled},
     {"vit_base_patch16_plus_240", base_plus, 16, 240, scaled},
+    {"eva_large_patch14_196", large, 14, 196, mean_beside_token},
+    {"eva_large_patch14_336", large, 14, 336, mean_beside_token},
+    {"flexivit_small", small, 16, 240, patch_positions},
+    {"flexivit_base", base, 16, 240, patch_positions},
+    {"flexivit_large", large, 16, 240, patch_positions},
     {"vit_intern300m_patch14_448", large, 14, 448, intern, 0},
     // CLIP
     {"vit_xsmall_patch16_clip_224", {256, 10, 4}, 16, 224, clip, 512},

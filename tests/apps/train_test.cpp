@@ -8,8 +8,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 #include <sstream>
 
+#include "model/families.h"
+#include "model/safetensors_writer.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
@@ -82,19 +85,12 @@ std::vector<nlohmann::json> lines_of(const std::string& text) {
   return lines;
 }
 
-void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
-  INFO(result.err);
-  CHECK(result.status == status);
-  CHECK(std::ranges::count(result.err, '\n') == 1);
-  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
-}
-
 }  // namespace
 
 TEST_CASE("vitrine train learns, says how far it is, and leaves a model that eval agrees on") {
   test::test_device();
   const Setting setting;
-  const auto result = setting.train("out", {"--epochs", "30"});
+  const auto result = setting.train("out", {"--epochs", "30", "--json"});
   INFO(result.err);
   REQUIRE(result.status == 0);
   const auto lines = lines_of(result.out);
@@ -107,8 +103,9 @@ TEST_CASE("vitrine train learns, says how far it is, and leaves a model that eva
   CHECK(lines[29].at("loss") < 0.7 * lines[0].at("loss").get<double>());
   CHECK(lines[30].at("test_accuracy") >= 0.9);
 
-  const auto eval = test::run_command({VITRINE_PROGRAM, "eval", "--data", setting.folder.path().string(),
-                                       "--model", setting.folder / "out", "--dtype", "f32", "--batch", "7"});
+  const auto eval =
+      test::run_command({VITRINE_PROGRAM, "eval", "--data", setting.folder.path().string(), "--model",
+                         setting.folder / "out", "--dtype", "f32", "--batch", "7", "--json"});
   INFO(eval.err);
   REQUIRE(eval.status == 0);
   const auto said = nlohmann::json::parse(eval.out);
@@ -197,7 +194,11 @@ TEST_CASE("Ctrl-C saves and says how to go on") {
   while (std::ranges::count(command.out_so_far(), '\n') < 2) usleep(1000);
   command.send(SIGINT);
   const test::CommandResult stopped = command.wait();
-  check_failure(stopped, 1, {"stopped in epoch", "of 40", "--resume"});
+  INFO(stopped.err);
+  CHECK(stopped.status == 1);
+  CHECK(std::ranges::count(stopped.err, '\n') == 1);
+  CHECK_THAT(stopped.err, ContainsSubstring("stopped in epoch") && ContainsSubstring("of 40") &&
+                              ContainsSubstring("--resume"));
   check_failure(setting.train("out", {"--epochs", "40"}), 2, {"holds a training already", "--resume"});
   // The settings beside the checkpoint are the configuration's with the flags'.
   const auto rest =
@@ -263,6 +264,40 @@ TEST_CASE("vitrine train says what is wrong with its files") {
       test::run_command({VITRINE_PROGRAM, "train", "--data", out, "--config", setting.config, "--out", out}),
       4, {"out"});
   CHECK(!std::filesystem::exists(out));
+}
+
+TEST_CASE("vitrine train names what timm's config.json asks of a training in vain") {
+  const Setting setting;
+  ViTConfig model;
+  for (const char* field :
+       {"image_size=12", "patch_size=6", "channels=1", "dim=16", "depth=2", "heads=2", "classes=4"}) {
+    set_field(model, field);
+  }
+  std::vector<TensorToWrite> tensors;
+  const std::vector<float> zeros(16 * 64);
+  for (const Parameter& parameter : parameters_of(model)) {
+    for (const FilePart& part : file_parts(parameter, model, {&family_named("timm"), ""}, {})) {
+      const auto values = std::span(zeros).first(parameter.shape.elements());
+      tensors.push_back({part.name, FileDType::f32, part.shape, std::as_bytes(values)});
+    }
+  }
+  std::filesystem::create_directory(setting.folder / "timm");
+  write_safetensors(setting.folder / "timm/model.safetensors", tensors);
+  setting.folder.file("timm/config.json", R"({"architecture": "vit_tiny_patch16_224", "num_classes": 4,
+      "model_args": {"img_size": 12, "patch_size": 6, "in_chans": 1, "embed_dim": 16, "depth": 2, "num_heads": 2,
+                     "drop_rate": 0.25, "attn_drop_rate": 0.125}})");
+  const std::string config = setting.folder.file(
+      "fine.json", R"({"model": {"image_size": 12, "patch_size": 6, "channels": 1, "dim": 16,
+      "depth": 2, "heads": 2, "classes": 4, "position_resize": "bicubic_antialias", "attention_dropout": 0.125}})");
+  // Told before a device is looked for.
+  const auto result =
+      test::run_command({VITRINE_PROGRAM, "train", "--data", setting.folder.path().string(), "--config",
+                         config, "--model", setting.folder / "timm", "--out", setting.folder / "out"},
+                        {{"VK_DRIVER_FILES", "/nonexistent"}, {"VITRINE_DEVICE", ""}});
+  INFO(result.err);
+  CHECK(result.status == 3);
+  CHECK_THAT(result.err, ContainsSubstring("warning") && ContainsSubstring("\"drop_rate\" is 0.25"));
+  CHECK_THAT(result.err, !ContainsSubstring("attn_drop_rate"));
 }
 
 }  // namespace vitrine

@@ -93,7 +93,7 @@ def main():
     arguments = parser.parse_args()
     names = arguments.names
     if not names:
-        names = timm.list_models("vit_*", module="vision_transformer") + timm.list_models("deit*", module="deit")
+        names = timm.list_models(module="vision_transformer") + timm.list_models(module="deit")
     missing, wrong = [], 0
     for name in names:
         try:

@@ -115,6 +115,7 @@ TEST_CASE("every preset is valid and counts its published parameters") {
       {"vit_so400m_patch14_siglip_384", 428'225'600},
       {"vit_giantopt_patch16_siglip_256", 1'163'168'256},
       {"vit_large_patch16_siglip_gap_512", 304'147'456},
+      {"flexivit_base", 86'589'160},
       {"myvit_mnist", 1'642},
   };
   for (const auto& [name, count] : published) {
