@@ -1,4 +1,4 @@
-# Compiles shaders/*.comp to SPIR-V and makes one C++ table of them (runtime/graph/shader_table.h).
+# Compiles shaders/*.comp to SPIR-V and makes one C++ table of them (runtime/vk/shader_table.h).
 #
 # A shader is plain GLSL. Lines at its top declare its variants:
 #   //! variant NAME [MACRO=VALUE ...] [needs=a,b] [bind=addresses access=rrw]
@@ -92,7 +92,7 @@ function(vitrine_compile_shaders table_out)
   set(table ${dir}/shader_table.cpp)
   file(CONFIGURE OUTPUT ${table} @ONLY CONTENT
 "// Made by cmake/shaders.cmake.
-#include \"runtime/graph/shader_table.h\"
+#include \"runtime/vk/shader_table.h\"
 
 #include <array>
 #include <cstdint>

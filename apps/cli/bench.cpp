@@ -20,6 +20,7 @@
 #include "model/attention_maps.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
@@ -163,9 +164,8 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
 }
 
 void print_text(const Measurement& m, const std::string& name, const Capabilities& device) {
-  std::printf("%s, batch %" PRIu64 ", %s, on %s (%s %s)\n", name.c_str(), m.batch,
-              std::string(name_of(m.dtype)).c_str(), device.name.c_str(), device.driver_name.c_str(),
-              device.driver_info.c_str());
+  std::printf("%s, batch %" PRIu64 ", %s, on %s\n", name.c_str(), m.batch,
+              std::string(name_of(m.dtype)).c_str(), device_and_driver(device).c_str());
   std::printf("  %.3f ms a batch (median of %" PRIu64 ", %.3f to %.3f), %.2f images/s, %.1f GFLOP/s\n",
               m.median * 1e3, m.runs, m.least * 1e3, m.most * 1e3, static_cast<double>(m.batch) / m.median,
               m.flops / m.median / 1e9);

@@ -16,6 +16,7 @@
 #include "runtime/ops/gather.h"
 #include "runtime/util/error.h"
 #include "runtime/util/half.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
@@ -155,8 +156,8 @@ void print(const OpMeasurement& m, const std::string& op, const std::string& sha
     line["relative_error"] = m.error;
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else {
-    std::printf("%s %s, %s, on %s (%s %s)\n", op.c_str(), shape.c_str(), std::string(name_of(dtype)).c_str(),
-                device.name.c_str(), device.driver_name.c_str(), device.driver_info.c_str());
+    std::printf("%s %s, %s, on %s\n", op.c_str(), shape.c_str(), std::string(name_of(dtype)).c_str(),
+                device_and_driver(device).c_str());
     std::printf(
         "  %.3f ms (median of %zu, %.3f to %.3f), %.1f GFLOP/s, %.1f GB/s, relative error %.1e, by %s\n",
         median * 1e3, m.seconds.size(), least * 1e3, most * 1e3, m.cost.flops / median / 1e9,

@@ -15,6 +15,7 @@
 #include "apps/cli/open_device.h"
 #include "runtime/graph/weight_store.h"
 #include "runtime/util/text.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
@@ -149,9 +150,8 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool each_kernel, bo
     line["checksum"] = checksum_text(checksum_of(executable.output(0)));
     std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
-    std::printf("%s, batch %" PRIu64 ", %s, on %s (%s %s)\n", name.c_str(), batch,
-                std::string(name_of(dtype)).c_str(), caps.name.c_str(), caps.driver_name.c_str(),
-                caps.driver_info.c_str());
+    std::printf("%s, batch %" PRIu64 ", %s, on %s\n", name.c_str(), batch,
+                std::string(name_of(dtype)).c_str(), device_and_driver(caps).c_str());
     for (const auto& [part, ms] : parts.ms()) std::printf("  %-16s %10.3f ms\n", part, ms);
     std::printf(
         "  %-16s %10.3f ms to the first result (%.1f MiB of weights; %zu pipelines took %.1f ms, most of "

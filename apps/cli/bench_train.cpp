@@ -13,6 +13,7 @@
 #include "apps/cli/open_device.h"
 #include "model/weights.h"
 #include "runtime/util/error.h"
+#include "runtime/vk/device_facts.h"
 #include "train/trainer.h"
 
 namespace vitrine::cli {
@@ -93,9 +94,8 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
   const Capabilities& caps = device->capabilities();
   if (!options.json) {
     constexpr double mebi = 1 << 20;
-    std::printf("%s, batch %" PRIu64 "%s, on %s (%s %s)\n", options.config.c_str(), config.batch_size,
-                options.recompute ? ", blocks computed again" : "", caps.name.c_str(),
-                caps.driver_name.c_str(), caps.driver_info.c_str());
+    std::printf("%s, batch %" PRIu64 "%s, on %s\n", options.config.c_str(), config.batch_size,
+                options.recompute ? ", blocks computed again" : "", device_and_driver(caps).c_str());
     std::printf("  %.3f ms a step (median of %zu, %.3f to %.3f), %.2f images/s, %zu dispatches\n",
                 median * 1e3, m.seconds.size(), least * 1e3, most * 1e3, rate,
                 trainer.step_plan().steps.size());

@@ -6,7 +6,6 @@
 
 #include "runtime/graph/fusion.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/binary.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -81,7 +80,7 @@ class Differentiation final : public GradContext {
   // Summed as they come, so that no contribution waits in memory for the others.
   void accumulate(ValueId id, ValueId gradient) {
     ValueId& sum = gradients_.at(id.index);
-    sum = sum ? vitrine::add(graph_, graph_.value(id).name + ".grad.sum", sum, gradient) : gradient;
+    sum = sum ? sum_gradients(graph_, graph_.value(id).name + ".grad.sum", sum, gradient) : gradient;
   }
 
   std::optional<uint32_t> segment_of(size_t node) const {

@@ -63,6 +63,9 @@ struct AutodiffOptions {
 std::vector<ValueId> add_gradients(Graph& graph, std::span<const GradientSeed> seeds,
                                    std::span<const ValueId> wrt, const AutodiffOptions& options = {});
 
+// The sum of two contributions to a gradient, as a node. The operator of sums defines it (runtime/ops/binary.cpp).
+ValueId sum_gradients(Graph& graph, std::string name, ValueId a, ValueId b);
+
 // The graph with every node split into what rules of fusion would merge again, but for what has a derivative
 // as a whole (FusionRule::has_derivative). Inputs, constants, states and outputs keep their names; other
 // values are new ones.

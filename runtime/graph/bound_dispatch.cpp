@@ -138,10 +138,22 @@ void record_compute_barrier(Device& device, VkCommandBuffer commands) {
                  VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT);
 }
 
+void record_queue_barrier(Device& device, VkCommandBuffer commands) {
+  constexpr VkPipelineStageFlags2 stages =
+      VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT;
+  constexpr VkAccessFlags2 writes = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  record_barrier(device, commands, stages, writes, stages,
+                 writes | VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT);
+}
+
 void run_once(Device& device, const std::function<void(VkCommandBuffer)>& record) {
   CommandPool pool(device);
   const VkCommandBuffer commands = pool.begin(VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  record_queue_barrier(device, commands);
   record(commands);
+  record_barrier(device, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
+                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT,
+                 VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
   pool.end(commands);
   VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
   command_info.commandBuffer = commands;

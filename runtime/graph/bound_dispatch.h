@@ -73,7 +73,12 @@ void record_barrier(Device& device, VkCommandBuffer commands, VkPipelineStageFla
 // The one between dispatches: what was written is seen, what was read may be overwritten.
 void record_compute_barrier(Device& device, VkCommandBuffer commands);
 
-// Records with `record`, submits and waits: for loading and debugging, not for running.
+// Between all that was submitted to the queue before and what follows: what that wrote is seen, what it read
+// may be overwritten.
+void record_queue_barrier(Device& device, VkCommandBuffer commands);
+
+// Records with `record`, submits and waits: for loading and debugging, not for running. What it records comes
+// behind all that was submitted before, and the host sees what it wrote.
 void run_once(Device& device, const std::function<void(VkCommandBuffer)>& record);
 
 }  // namespace vitrine

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/ops/convert.h"
+#include "runtime/graph/conversion.h"
 #include "runtime/vk/result.h"
 
 namespace vitrine {
@@ -171,12 +171,6 @@ void ConstantUploader::dispatch(Batch& batch, const Dispatch& dispatch, const Bu
 }
 
 // What was copied or written is seen by the copies and dispatches that follow.
-void ConstantUploader::barrier(Batch& batch) {
-  constexpr VkPipelineStageFlags2 stages =
-      VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT;
-  constexpr VkAccessFlags2 writes = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
-  record_barrier(device_, batch.recording, stages, writes, stages,
-                 writes | VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT);
-}
+void ConstantUploader::barrier(Batch& batch) { record_queue_barrier(device_, batch.recording); }
 
 }  // namespace vitrine

@@ -48,7 +48,9 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states, cons
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
-  check(device_.vk().vkCreateSemaphore(device_.handle(), &info, nullptr, &timeline_), "vkCreateSemaphore");
+  VkSemaphore timeline = VK_NULL_HANDLE;
+  check(device_.vk().vkCreateSemaphore(device_.handle(), &info, nullptr, &timeline), "vkCreateSemaphore");
+  timeline_ = {device_.handle(), timeline, device_.vk().vkDestroySemaphore};
 
   sets_.resize(io_sets);
   for (Set& set : sets_) {
@@ -59,11 +61,9 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states, cons
 }
 
 Executable::~Executable() {
-  if (!timeline_) return;
   // Nothing may be destroyed that the device still uses; what others have submitted is not waited for. A
   // lost device answers at once.
   wait_without_check(timeline_value_);
-  device_.vk().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
 }
 
 // Pipelines are compiled while the constants are brought in.
@@ -94,25 +94,22 @@ Executable::Pipelines Executable::load_and_compile(std::span<const Dispatch* con
 
 void Executable::make_io(Set& set) {
   const Capabilities& caps = device_.capabilities();
-  const auto make = [&](ValueId id, BufferKind staging, bool direct) {
+  // Memory that is fast for both sides is written directly; it is read directly only where the host
+  // caches it, as reading write-combined memory is slower than a copy.
+  const auto make = [&](ValueId id, bool unified, BufferKind direct, BufferKind staging) {
     const Value& value = plan_.graph->value(id);
     const uint64_t bytes = std::max(least_bytes, round_up(value.bytes(), 4)) + plan_.tail_bytes +
                            round_up(plan_.options.guard_bytes, 4);
     IoBuffer io;
-    io.device = std::make_unique<Buffer>(device_, direct ? BufferKind::direct : BufferKind::device, bytes,
-                                         value.name);
-    if (!direct) io.staging = std::make_unique<Buffer>(device_, staging, bytes, value.name + " staging");
+    io.device = std::make_unique<Buffer>(device_, unified ? direct : BufferKind::device, bytes, value.name);
+    if (!unified) io.staging = std::make_unique<Buffer>(device_, staging, bytes, value.name + " staging");
     return io;
   };
-  // Memory that is fast for both sides is written directly; it is read directly only where the host
-  // caches it, as reading write-combined memory is slower than a copy.
-  const bool cached = std::any_of(
-      caps.memory_types.begin(), caps.memory_types.end(),
-      [](const MemoryType& type) { return type.device_local && type.host_visible && type.host_cached; });
   for (const ValueId id : plan_.inputs)
-    set.inputs.push_back(make(id, BufferKind::upload, caps.unified_memory()));
+    set.inputs.push_back(make(id, caps.unified_memory(), BufferKind::direct, BufferKind::upload));
   for (const ValueId id : plan_.outputs) {
-    set.outputs.push_back(make(id, BufferKind::readback, caps.unified_memory() && cached));
+    set.outputs.push_back(
+        make(id, caps.unified_cached_memory(), BufferKind::direct_read, BufferKind::readback));
   }
 }
 
@@ -145,11 +142,7 @@ void Executable::bind(Set& set, const Pipelines& pipelines) {
 
 void Executable::record_begin(const Set& set, VkCommandBuffer commands) {
   // What came before on this queue (the other set's run, the last download) is done with the memory.
-  record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
-                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT,
-                 VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_TRANSFER_BIT,
-                 VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
-                     VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT);
+  record_queue_barrier(device_, commands);
   bool copied = false;
   for (size_t i = 0; i < set.inputs.size(); ++i) {
     const IoBuffer& io = set.inputs[i];
@@ -234,7 +227,7 @@ uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
     VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
     command_info.commandBuffer = commands;
     VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
-    signal.semaphore = timeline_;
+    signal.semaphore = timeline_.get();
     signal.value = timeline_value_ + 1;
     signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
@@ -249,9 +242,10 @@ uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
 }
 
 VkResult Executable::wait_without_check(uint64_t value) const {
+  const VkSemaphore timeline = timeline_.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   info.semaphoreCount = 1;
-  info.pSemaphores = &timeline_;
+  info.pSemaphores = &timeline;
   info.pValues = &value;
   return device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
 }
@@ -320,7 +314,6 @@ std::vector<std::vector<std::byte>> Executable::read_memory() {
   for (const Buffer* buffer : buffers) {
     const Buffer readback(device_, BufferKind::readback, buffer->bytes(), "memory readback");
     run_once(device_, [&](VkCommandBuffer commands) {
-      record_begin({}, commands);
       const VkBufferCopy region{0, 0, buffer->bytes()};
       device_.vk().vkCmdCopyBuffer(commands, buffer->handle(), readback.handle(), 1, &region);
     });

@@ -17,6 +17,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/graph/state_store.h"
 #include "runtime/graph/weight_store.h"
+#include "runtime/vk/handle.h"
 
 namespace vitrine {
 
@@ -115,7 +116,7 @@ class Executable {
   std::unique_ptr<Buffer> nothing_;  // bound where a shader declares a buffer that it won't touch
   std::unique_ptr<DescriptorSets> descriptors_;
   CommandPool commands_;
-  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  DeviceHandle<VkSemaphore> timeline_;
   uint64_t timeline_value_ = 0;  // what the last submission signals
   uint64_t reached_value_ = 0;   // the timeline was seen to be there
   std::vector<Set> sets_;

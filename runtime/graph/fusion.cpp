@@ -104,7 +104,7 @@ class Draft final : public FusionContext {
     const bool seen = std::ranges::any_of(producer->outputs, [&](ValueId output) {
       return graph_.value(output).role != Role::intermediate || (output != id && readers_[output.index] > 0);
     });
-    return seen ? nullptr : producer;
+    return seen || reads_what_changes(*producer) ? nullptr : producer;
   }
   bool is_later(const Node& a, const Node& b) const override { return &a > &b; }
 
@@ -138,6 +138,19 @@ class Draft final : public FusionContext {
   }
 
  private:
+  // Whether a node behind `producer`, up to and with the node at hand, stores to a state that it reads.
+  bool reads_what_changes(const Node& producer) const {
+    for (const Node* writer = &producer + 1; writer <= &nodes_[at_]; ++writer) {
+      for (const ValueId stored : writer->outputs) {
+        const bool read = std::ranges::any_of(producer.inputs, [&](ValueId input) {
+          return input && overlap(graph_.value(input), graph_.value(stored));
+        });
+        if (read) return true;
+      }
+    }
+    return false;
+  }
+
   bool apply_one(std::vector<std::string>& changes) {
     for (const FusionRule* rule : all_fusion_rules()) {
       if (!rules_.contains(rule->name)) continue;

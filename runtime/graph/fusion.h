@@ -28,7 +28,8 @@ class FusionContext {
   virtual const Node& node() const = 0;
   virtual const Value& value(ValueId id) const = 0;
   // The node that computes `id`, if it is of this operator and nothing but the node at hand reads what it
-  // computes, once: the only kind of node that may disappear. Else nullptr.
+  // computes, once, and what it reads would be the same where the node at hand runs: the only kind of node
+  // that may disappear. Else nullptr.
   virtual const Node* absorbable(ValueId id, const OpDef& op) const = 0;
   // Of two such nodes, whether `a` comes later.
   virtual bool is_later(const Node& a, const Node& b) const = 0;

@@ -72,6 +72,11 @@ std::string Attributes::to_string() const {
   return text + "}";
 }
 
+bool overlap(const Value& a, const Value& b) {
+  return a.role == Role::state && b.role == Role::state && a.place.buffer == b.place.buffer &&
+         a.offset() < b.offset() + b.bytes() && b.offset() < a.offset() + a.bytes();
+}
+
 ValueId Graph::input(std::string name, Shape shape, DType dtype) {
   values_.push_back({std::move(name), shape, dtype, Role::input});
   return {static_cast<uint32_t>(values_.size() - 1)};

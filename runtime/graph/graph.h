@@ -41,7 +41,10 @@ struct Value {
   Role role = Role::intermediate;
   StatePlace place = {};  // of a state
   uint64_t bytes() const { return shape.elements() * size_of(dtype); }
+  uint64_t offset() const { return place.first * size_of(dtype); }  // of a state in its buffer, in bytes
 };
+// Whether both are states and have bytes in common.
+bool overlap(const Value& a, const Value& b);
 
 // An operator's settings: names with whole numbers or real ones, kept sorted by name.
 class Attributes {

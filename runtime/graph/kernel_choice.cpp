@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ranges>
 
 #include "runtime/util/error.h"
 
@@ -23,6 +24,25 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
   return text;
 }
 
+// Certificates of a candidate, whatever its code was when they were made.
+auto certificates_of(const OpDef& op, const Candidate& candidate, const KernelChoices& known) {
+  const std::string prefix = std::string(op.name) + "=" + candidate.name() + " ";
+  const auto is_behind = [&](const auto& each) { return !each.first.starts_with(prefix); };
+  const auto first = known.certificates.lower_bound(prefix);
+  return std::ranges::subrange(first, std::find_if(first, known.certificates.end(), is_behind));
+}
+
+// What the self-test said of the code that the candidate would run here, empty where it passed; nothing where
+// it was not tested. Only near a certificate is a kernel lowered to learn which code that is.
+std::optional<std::string> verdict_of(const LowerContext& context, const Candidate& candidate,
+                                      const KernelChoices& known) {
+  const OpDef& op = *context.node().op;
+  if (certificates_of(op, candidate, known).empty()) return std::nullopt;
+  const auto found = known.certificates.find(certificate_key(op, candidate, lower_as(context, candidate)));
+  if (found == known.certificates.end()) return std::nullopt;
+  return found->second;
+}
+
 std::string_view kernel_part(std::string_view name) { return name.substr(0, name.find(':')); }
 
 class Chooser {
@@ -37,6 +57,7 @@ class Chooser {
       });
     }
     if (known_ && wish_.empty()) look_up(graph);
+    if (wish_.empty()) put_unproven_last();
   }
 
   KernelChoice choose() {
@@ -67,6 +88,19 @@ class Chooser {
   void look_up(const Graph& graph) {
     const auto found = known_->tuned.find(node_key(graph, context_.node()));
     if (found != known_->tuned.end()) tuned_ = found->second;
+  }
+
+  void put_unproven_last() {
+    const auto proven = [&](const Candidate& candidate) {
+      return !candidate.kernel->unproven || (known_ && verdict_of(context_, candidate, *known_) == "");
+    };
+    const auto last = std::ranges::stable_partition(candidates_, proven);
+    if (last.empty() || last.size() == candidates_.size()) return;
+    for (const Candidate& candidate : last) {
+      const std::string note = std::string(candidate.kernel->name) +
+                               ": has passed no self-test on this device yet, which `vitrine doctor` runs";
+      if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
+    }
   }
 
   bool wished_for(const Candidate& candidate) const {
@@ -185,18 +219,13 @@ std::string certificate_key(const OpDef& op, const Candidate& candidate, const L
 
 std::optional<std::string> failure_of(const LowerContext& context, const Candidate& candidate,
                                       const KernelChoices& known) {
-  // Most devices have no failure; only near one is a kernel lowered to learn which code it would run.
-  const OpDef& op = *context.node().op;
-  const std::string prefix = std::string(op.name) + "=" + candidate.name() + " ";
-  bool failed = false;
-  for (auto at = known.certificates.lower_bound(prefix);
-       at != known.certificates.end() && at->first.starts_with(prefix); ++at) {
-    failed = failed || !at->second.empty();
-  }
-  if (!failed) return std::nullopt;
-  const auto found = known.certificates.find(certificate_key(op, candidate, lower_as(context, candidate)));
-  if (found == known.certificates.end() || found->second.empty()) return std::nullopt;
-  return found->second;
+  // Most devices have no failure, and then nothing is lowered.
+  const bool may_fail =
+      std::ranges::any_of(certificates_of(*context.node().op, candidate, known),
+                          [](const auto& certificate) { return !certificate.second.empty(); });
+  if (!may_fail) return std::nullopt;
+  const auto verdict = verdict_of(context, candidate, known);
+  return verdict && !verdict->empty() ? verdict : std::nullopt;
 }
 
 KernelChoice choose_kernel(const Graph& graph, const LowerContext& context, std::string_view wish,

@@ -36,6 +36,11 @@ std::optional<std::string> LowerContext::missing(std::string_view shader, std::s
         static_cast<Need>(static_cast<uint32_t>(found->needs) & ~static_cast<uint32_t>(device_.has));
     return "the device lacks " + to_string(lacking);
   }
+  const size_t buffers = found->bind == BindMode::descriptors ? access_of(*found).size() : 0;
+  if (buffers > device_.max_storage_buffers) {
+    return std::string(shader) + " binds " + std::to_string(buffers) + " buffers, the device takes " +
+           std::to_string(device_.max_storage_buffers);
+  }
   return std::nullopt;
 }
 
@@ -59,6 +64,16 @@ Cost cost_of(const LowerContext& context) {
     cost.bytes += static_cast<double>(context.output(i).bytes());
   }
   return cost;
+}
+
+std::optional<std::string> excess_groups(const Capabilities& device, const Dispatch& dispatch) {
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const uint32_t groups = dispatch.groups[axis], limit = device.max_workgroup_count[axis];
+    if (groups >= 1 && groups <= limit) continue;
+    return "needs " + std::to_string(groups) + " workgroups along axis " + std::to_string(axis) +
+           ", this device takes 1 to " + std::to_string(limit);
+  }
+  return std::nullopt;
 }
 
 uint32_t to_u32(uint64_t value) {

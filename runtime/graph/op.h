@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/graph/graph.h"
-#include "runtime/graph/shader_table.h"
 #include "runtime/vk/capabilities.h"
+#include "runtime/vk/shader_table.h"
 
 namespace vitrine {
 
@@ -158,7 +158,13 @@ struct KernelDef {
   std::optional<RowBlocks> (*likes_blocks)(const LowerContext&, uint32_t input) = nullptr;
   // Whether it can write output 0 in such blocks; null: it can't.
   bool (*writes_blocks)(const LowerContext&, const RowBlocks&) = nullptr;
+  // Nobody has seen it run yet: it comes behind the others until it has passed its self-test on the device.
+  bool unproven = false;
 };
+constexpr KernelDef unproven(KernelDef kernel) {
+  kernel.unproven = true;
+  return kernel;
+}
 
 // ---- cost --------------------------------------------------------------------------------------
 
@@ -189,6 +195,13 @@ Cost cost_of(const LowerContext& context);
 constexpr uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 constexpr uint64_t round_up(uint64_t a, uint64_t b) { return ceil_div(a, b) * b; }
 uint32_t to_u32(uint64_t value);  // throws when it does not fit
+// What is wrong with a dispatch's numbers of workgroups, as the end of a sentence; nothing when the device
+// takes them.
+std::optional<std::string> excess_groups(const Capabilities& device, const Dispatch& dispatch);
+// Whether a buffer can be bound from this byte on.
+inline bool can_bind_at(const Capabilities& device, uint64_t offset) {
+  return device.storage_alignment == 0 || offset % device.storage_alignment == 0;
+}
 inline double no_preference(const LowerContext&) { return 0; }
 
 }  // namespace vitrine

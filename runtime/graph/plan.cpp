@@ -1,13 +1,13 @@
 #include "runtime/graph/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
 #include "runtime/graph/barrier_planner.h"
 #include "runtime/graph/kernel_choice.h"
 #include "runtime/util/error.h"
-#include "runtime/vk/reflection.h"
 
 namespace vitrine {
 namespace {
@@ -19,15 +19,6 @@ struct Resident {
   uint32_t first = ~0u, last = 0;
   uint32_t group = 0;  // residents of one group share their memory (in-place operators)
 };
-
-std::string access_of(const ShaderVariant& shader) {
-  if (shader.bind == BindMode::addresses) return std::string(shader.access);
-  std::string access;
-  for (const auto& binding : reflect(shader.words).bindings) {
-    access += binding.readable && binding.writable ? 'x' : binding.writable ? 'w' : 'r';
-  }
-  return access;
-}
 
 class Planner {
  public:
@@ -50,7 +41,9 @@ class Planner {
     for (uint32_t node = 0; node < graph_.nodes().size(); ++node) lower(node);
     place();
     resolve();
-    for (const Step& step : plan_.steps) check_limits(step);
+    for (const Step& step : plan_.steps)
+      check_limits(graph_.nodes()[step.node].name, step.dispatch, step.ranges);
+    for (const PlannedConstant& constant : plan_.constants) check_limits(constant);
     place_barriers();
     plan_.slice_count = assign_slices(plan_.steps, plan_.options.slice_seconds);
     return std::move(plan_);
@@ -151,13 +144,10 @@ class Planner {
       for (uint32_t in = 0; in < node.inputs.size(); ++in) {
         if (!node.inputs[in]) continue;
         const Value& read = graph_.value(node.inputs[in]);
-        if (read.role != Role::state || read.place.buffer != stored.place.buffer) continue;
-        const auto begin = [](const Value& v) { return v.place.first * size_of(v.dtype); };
-        const bool overlap =
-            begin(read) < begin(stored) + stored.bytes() && begin(stored) < begin(read) + read.bytes();
-        const bool same = begin(read) == begin(stored) && read.bytes() == stored.bytes();
+        if (!overlap(read, stored)) continue;
+        const bool same = read.offset() == stored.offset() && read.bytes() == stored.bytes();
         const bool declared = std::ranges::find(in_place, std::pair{out, in}) != in_place.end();
-        if (!overlap || (same && declared)) continue;
+        if (same && declared) continue;
         throw Error(ErrorCode::usage, std::string(node.op->name) + " '" + node.name + "' writes to '" +
                                           stored.place.buffer + "' where it reads '" + read.name +
                                           "', and its kernel does not work in place");
@@ -202,8 +192,7 @@ class Planner {
         return {Space::constant, index, 0, value.bytes()};
       }
       case Role::state:
-        return {Space::state, state_index(value.place.buffer), value.place.first * size_of(value.dtype),
-                value.bytes()};
+        return {Space::state, state_index(value.place.buffer), value.offset(), value.bytes()};
       case Role::intermediate:
         break;
     }
@@ -223,7 +212,7 @@ class Planner {
     const uint32_t index = state_index(value.place.buffer);
     if (index == plan_.states.size()) plan_.states.push_back({value.place.buffer, 0});
     uint64_t& bytes = plan_.states[index].bytes;
-    bytes = std::max(bytes, value.place.first * size_of(value.dtype) + value.bytes());
+    bytes = std::max(bytes, value.offset() + value.bytes());
   }
 
   MemoryRange touch_resident(uint32_t index, uint32_t step) {
@@ -325,23 +314,28 @@ class Planner {
     }
   }
 
-  void check_limits(const Step& step) const {
+  void check_limits(const PlannedConstant& constant) const {
+    if (!constant.pack) return;
+    const Value& value = graph_.value(constant.value);
+    const std::array ranges{MemoryRange{.bytes = value.bytes()}, MemoryRange{.bytes = constant.bytes}};
+    check_limits(value.name, *constant.pack, ranges);
+  }
+
+  void check_limits(const std::string& name, const Dispatch& dispatch,
+                    std::span<const MemoryRange> ranges) const {
     const auto refuse = [&](const std::string& what) {
-      throw Error(ErrorCode::failed, "'" + graph_.nodes()[step.node].name + "' (" +
-                                         std::string(step.dispatch.shader->shader) + ") " + what);
+      throw Error(ErrorCode::failed, "'" + name + "' (" + std::string(dispatch.shader->shader) + ") " + what);
     };
-    for (int axis = 0; axis < 3; ++axis) {
-      const uint32_t groups = step.dispatch.groups[axis], limit = plan_.device.max_workgroup_count[axis];
-      if (groups == 0 || groups > limit) {
-        refuse("needs " + std::to_string(groups) + " workgroups along axis " + std::to_string(axis) +
-               ", this device takes 1 to " + std::to_string(limit));
-      }
-    }
-    if (step.dispatch.shader->bind == BindMode::addresses) return;
-    for (const MemoryRange& range : step.ranges) {
+    if (const auto excess = excess_groups(plan_.device, dispatch)) refuse(*excess);
+    if (dispatch.shader->bind == BindMode::addresses) return;
+    for (const MemoryRange& range : ranges) {
       if (range.bytes > plan_.device.max_storage_range) {
         refuse("binds a buffer of " + std::to_string(range.bytes) + " bytes, this device allows " +
                std::to_string(plan_.device.max_storage_range));
+      }
+      if (!can_bind_at(plan_.device, range.offset)) {
+        refuse("binds a buffer from byte " + std::to_string(range.offset) +
+               " on, this device binds multiples of " + std::to_string(plan_.device.storage_alignment));
       }
     }
   }

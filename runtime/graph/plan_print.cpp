@@ -17,10 +17,28 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
+std::string_view name_of(MemoryRange::Space space) {
+  switch (space) {
+    case MemoryRange::Space::nothing:
+      return "-";
+    case MemoryRange::Space::arena:
+      return "arena";
+    case MemoryRange::Space::constant:
+      return "const";
+    case MemoryRange::Space::input:
+      return "in";
+    case MemoryRange::Space::output:
+      return "out";
+    case MemoryRange::Space::state:
+      return "state";
+  }
+  return "?";
+}
+
 std::string describe(const MemoryRange& range) {
-  static const char* const names[] = {"-", "arena", "const", "in", "out"};
-  if (range.space == MemoryRange::Space::nothing) return "-";
-  std::string text = names[static_cast<int>(range.space)] + std::to_string(range.index);
+  std::string text(name_of(range.space));
+  if (range.space == MemoryRange::Space::nothing) return text;
+  text += std::to_string(range.index);
   if (range.space == MemoryRange::Space::arena) text += "@" + std::to_string(range.offset);
   return text + "+" + std::to_string(range.bytes);
 }

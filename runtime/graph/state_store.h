@@ -31,7 +31,7 @@ class StateStore {
   std::span<const std::string> names() const { return names_; }  // in the order of making
   uint64_t total_bytes() const;
 
-  // From and to the host, by copies on the device; no run that touches the buffer may be under way.
+  // From and to the host, by copies on the device, behind all runs that were submitted before.
   void write(std::string_view name, uint64_t offset, std::span<const std::byte> bytes);
   void read(std::string_view name, uint64_t offset, std::span<std::byte> bytes) const;
 

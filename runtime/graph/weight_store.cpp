@@ -12,6 +12,10 @@ namespace {
 
 constexpr uint64_t slab_limit = 256ull << 20;
 
+bool may_be_read_behind(const BufferSlice& slice, uint64_t bytes) {
+  return slice.buffer->bytes() - slice.offset - slice.bytes >= bytes;
+}
+
 }  // namespace
 
 WeightStore::WeightStore(PipelineStore& pipelines, ConstantSource& source)
@@ -37,7 +41,8 @@ void WeightStore::load(const Plan& plan, const GoOn& go_on) {
   const uint64_t limit = std::min({slab_limit, device.max_allocation, device.max_buffer_bytes});
   std::vector<uint64_t> sizes;
   for (const PlannedConstant& constant : plan.constants) {
-    if (loaded_.contains(key_of(*plan.graph, constant))) continue;
+    const auto loaded = loaded_.find(key_of(*plan.graph, constant));
+    if (loaded != loaded_.end() && may_be_read_behind(loaded->second, plan.tail_bytes)) continue;
     const uint64_t bytes = round_up(constant.bytes, alignment);
     if (sizes.empty() || sizes.back() + bytes > limit) sizes.push_back(0);
     missing.push_back({&constant, sizes.size() - 1, sizes.back()});
@@ -62,7 +67,7 @@ void WeightStore::load(const Plan& plan, const GoOn& go_on) {
     arriving.emplace(key_of(*plan.graph, *one.constant), target);
   }
   uploader.finish();
-  loaded_.merge(arriving);
+  for (const auto& [key, slice] : arriving) loaded_.insert_or_assign(key, slice);
   std::ranges::move(slabs, std::back_inserter(slabs_));
 }
 

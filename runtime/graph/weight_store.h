@@ -22,8 +22,9 @@ class WeightStore {
   ~WeightStore();
 
   PipelineStore& pipelines() { return pipelines_; }
-  // Brings in every constant of the plan that is not there yet: all of them or, when it throws, none. `go_on`
-  // is asked before each; after a "no" that is Interrupted.
+  // Brings in every constant of the plan that is not there yet: all of them or, when it throws, none. One
+  // that lies too near to the end of its memory for the plan (Plan::tail_bytes) is brought in again; who has
+  // found it before keeps what he has. `go_on` is asked before each; after a "no" that is Interrupted.
   void load(const Plan& plan, const GoOn& go_on = {});
   BufferSlice find(const Graph& graph, const PlannedConstant& constant) const;
   uint64_t bytes() const;

@@ -22,8 +22,8 @@ constexpr std::array kernels{
               attention_coopmat_configurations},
     KernelDef{"coopmat_flexible", refuse_attention_flexible, prefer_attention_flexible,
               lower_attention_flexible, attention_flexible_configurations},
-    KernelDef{"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
-              attention_coopmat2_configurations},
+    unproven({"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
+              attention_coopmat2_configurations}),
 };
 
 void backward(GradContext& c) {

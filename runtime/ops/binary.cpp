@@ -103,6 +103,10 @@ ValueId add(Graph& graph, std::string name, ValueId a, ValueId b) {
   return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_ADD}})[0];
 }
 
+ValueId sum_gradients(Graph& graph, std::string name, ValueId a, ValueId b) {
+  return add(graph, std::move(name), a, b);
+}
+
 ValueId multiply(Graph& graph, std::string name, ValueId a, ValueId b) {
   return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_MULTIPLY}})[0];
 }

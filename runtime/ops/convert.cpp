@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/graph/autodiff.h"
+#include "runtime/graph/conversion.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/util/error.h"
 #include "shaders/convert.h"
@@ -58,11 +59,18 @@ Lowered lower_conversion(DType from, DType to, uint64_t elements, const Capabili
   Graph graph;
   convert(graph, "conversion", graph.input("source", Shape{elements}, from), to);
   const LowerContext context(graph, graph.nodes().front(), device);
-  if (const auto reason = refuses(context)) {
+  const auto require = [&](const std::optional<std::string>& reason) {
+    if (!reason) return;
     throw Error(ErrorCode::failed, "this device can't convert " + std::string(name_of(from)) + " to " +
                                        std::string(name_of(to)) + ": " + *reason);
+  };
+  require(refuses(context));
+  Lowered lowered = lower(context);
+  for (const Dispatch& dispatch : lowered.dispatches) {
+    if (const auto excess = excess_groups(device, dispatch))
+      require("for " + std::to_string(elements) + " elements it " + *excess);
   }
-  return lower(context);
+  return lowered;
 }
 
 }  // namespace vitrine

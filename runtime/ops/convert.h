@@ -14,7 +14,4 @@ extern const OpDef op_convert;
 // Converting to the value's own dtype gives the value itself.
 ValueId convert(Graph& graph, std::string name, ValueId x, DType to);
 
-// What it takes to convert `elements` values that belong to no graph: input 0 to output 0.
-Lowered lower_conversion(DType from, DType to, uint64_t elements, const Capabilities& device);
-
 }  // namespace vitrine

@@ -6,8 +6,8 @@
 namespace vitrine {
 namespace {
 
-std::optional<std::string> too_large(const Value& value, const ShaderVariant& shader,
-                                     const Capabilities& device) {
+std::optional<std::string> refuse_tensor(const Value& value, const ShaderVariant& shader,
+                                         const Capabilities& device) {
   // Half of what 32 bits count: invocations past the last element (see linear_invocation) don't wrap.
   if (value.shape.elements() > (uint64_t{1} << 31)) {
     return "'" + value.name + "' " + value.shape.to_string() + " has more than 2^31 elements";
@@ -15,6 +15,11 @@ std::optional<std::string> too_large(const Value& value, const ShaderVariant& sh
   if (shader.bind == BindMode::descriptors && value.bytes() > device.max_storage_range) {
     return "'" + value.name + "' takes " + std::to_string(value.bytes()) +
            " bytes, the device binds at most " + std::to_string(device.max_storage_range);
+  }
+  if (shader.bind == BindMode::descriptors && !can_bind_at(device, value.offset())) {
+    return "'" + value.name + "' begins at byte " + std::to_string(value.offset()) + " of '" +
+           value.place.buffer + "', the device binds multiples of " +
+           std::to_string(device.storage_alignment);
   }
   return std::nullopt;
 }
@@ -53,10 +58,10 @@ std::optional<std::string> refuse(const LowerContext& context, std::string_view 
   const ShaderVariant& found = find_shader(shader, variant);
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
     if (!context.has_input(i)) continue;
-    if (auto reason = too_large(context.input(i), found, context.device())) return reason;
+    if (auto reason = refuse_tensor(context.input(i), found, context.device())) return reason;
   }
   for (size_t i = 0; i < context.node().outputs.size(); ++i) {
-    if (auto reason = too_large(context.output(i), found, context.device())) return reason;
+    if (auto reason = refuse_tensor(context.output(i), found, context.device())) return reason;
   }
   return std::nullopt;
 }

@@ -33,8 +33,8 @@ std::array<uint32_t, 3> striding_groups(const Capabilities& device, uint64_t cou
 // and so on.
 std::string storage_variant(DType in, DType out);
 
-// The reason why the device can't run `variant` of `shader`, or why a tensor of the node is too large
-// for 32-bit indices or for the device's descriptors; else nothing.
+// The reason why the device can't run `variant` of `shader`, why a tensor of the node is too large for
+// 32-bit indices or for the device's descriptors, or why no descriptor can begin where it does; else nothing.
 std::optional<std::string> refuse(const LowerContext& context, std::string_view shader,
                                   std::string_view variant);
 

@@ -20,7 +20,7 @@ constexpr std::array kernels{
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
     KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
               coopmat_flexible_configurations},
-    KernelDef{"coopmat2", refuse_coopmat2, prefer_coopmat2, lower_coopmat2, coopmat2_configurations},
+    unproven({"coopmat2", refuse_coopmat2, prefer_coopmat2, lower_coopmat2, coopmat2_configurations}),
 };
 
 }  // namespace

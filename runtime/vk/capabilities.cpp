@@ -45,17 +45,29 @@ std::string to_string(Need needs) {
   return text.empty() ? "none" : text;
 }
 
-bool Capabilities::unified_memory() const {
-  // A small window into a discrete card's memory (256 MiB without resizable BAR) doesn't count: only
-  // the device's largest local heap holds whole models.
+namespace {
+
+// Whether the host sees the memory that holds whole models as such a type. A small window into a discrete
+// card's memory (256 MiB without resizable BAR) doesn't count: only the device's largest local heap does.
+bool host_sees_local_memory(const Capabilities& device, bool MemoryType::*as) {
   uint64_t largest = 0;
-  for (const MemoryHeap& heap : heaps) {
+  for (const MemoryHeap& heap : device.heaps) {
     if (heap.device_local) largest = std::max(largest, heap.bytes);
   }
-  return std::ranges::any_of(memory_types, [&](const MemoryType& memory) {
-    return memory.device_local && memory.host_visible && memory.host_coherent && memory.heap < heaps.size() &&
-           heaps[memory.heap].device_local && heaps[memory.heap].bytes == largest;
+  return std::ranges::any_of(device.memory_types, [&](const MemoryType& memory) {
+    return memory.device_local && memory.host_visible && memory.*as && memory.heap < device.heaps.size() &&
+           device.heaps[memory.heap].device_local && device.heaps[memory.heap].bytes == largest;
   });
+}
+
+}  // namespace
+
+bool Capabilities::unified_memory() const {
+  return host_sees_local_memory(*this, &MemoryType::host_coherent);
+}
+
+bool Capabilities::unified_cached_memory() const {
+  return host_sees_local_memory(*this, &MemoryType::host_cached);
 }
 
 std::optional<CooperativeShape> Capabilities::coopmat(std::string_view a, std::string_view b,

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/graph/tensor.h"
-
 namespace vitrine {
 
 enum class DeviceType { other, integrated, discrete, virtual_gpu, cpu };
@@ -123,6 +121,9 @@ struct Capabilities {
   bool supports(Need needs) const { return contains(has, needs); }
   // True when some memory is both fast for the device and written by the host: no staging copies.
   bool unified_memory() const;
+  // True when some memory is both fast for the device and cached by the host, coherent or not: what the host
+  // reads needs no staging copies either.
+  bool unified_cached_memory() const;
   // The first cooperative shape with these component types, in the driver's order.
   std::optional<CooperativeShape> coopmat(std::string_view a, std::string_view b, std::string_view c) const;
 };

@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// What Vitrine asks of any device besides Vulkan 1.3.
+// What Vitrine asks of any device besides Vulkan 1.3. So many storage buffers are enough for inference; a
+// kernel that binds more (those of training do: Adam's update has 9) is refused when kernels are chosen.
 inline constexpr uint32_t required_push_bytes = 128;
 inline constexpr uint32_t required_storage_buffers = 8;
 

@@ -29,8 +29,13 @@ uint64_t device_local_bytes(const Capabilities& device) {
   return bytes;
 }
 
+std::string device_and_driver(const Capabilities& device) {
+  const bool named = device.type == DeviceType::cpu && device.name.starts_with(device.driver_name);
+  return device.name + ", " + (named ? "" : device.driver_name + " ") + device.driver_info;
+}
+
 std::string device_heading(const Capabilities& device) {
-  std::string text = device.name + ", " + device.driver_name + " " + device.driver_info + "\n";
+  std::string text = device_and_driver(device) + "\n";
   for (const std::string& advice : device.advice) text += advice + "\n";
   return text;
 }

@@ -14,6 +14,9 @@ struct DeviceFact {
 };
 // What `vitrine devices` prints of it; several facts may have the same name.
 std::vector<DeviceFact> device_facts(const Capabilities& device);
+// The device and its driver in one line. A software driver's device has the driver's name in its own, which
+// isn't said twice.
+std::string device_and_driver(const Capabilities& device);
 // What stands above results of this device: it and its driver in one line, and a line for each advice.
 std::string device_heading(const Capabilities& device);
 

@@ -16,6 +16,7 @@ namespace {
 
 VmaAllocationCreateInfo allocation_info(BufferKind kind) {
   VmaAllocationCreateInfo info{};
+  info.requiredFlags = required_memory(kind);
   switch (kind) {
     case BufferKind::device:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
@@ -30,13 +31,12 @@ VmaAllocationCreateInfo allocation_info(BufferKind kind) {
       info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT | VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
       break;
     case BufferKind::direct:
+    case BufferKind::direct_read:
       // The usual answer of the allocator for memory that the host reads is host memory; here only a
-      // type that is both will do, a cached one where there is a choice.
+      // type that is both will do.
       info.usage = VMA_MEMORY_USAGE_UNKNOWN;
       info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT;
-      info.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                           VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-      info.preferredFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+      info.preferredFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
       break;
   }
   return info;
@@ -74,8 +74,31 @@ std::string_view name_of(BufferKind kind) {
       return "geometry";
     case BufferKind::direct:
       return "direct";
+    case BufferKind::direct_read:
+      return "direct (to be read)";
   }
   return "?";
+}
+
+VkMemoryPropertyFlags required_memory(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::device:
+      // Required, not preferred: a model whose weights went to the host's memory without a word would run
+      // many times slower than one that is refused for want of memory.
+      return VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    case BufferKind::upload:
+    case BufferKind::geometry:
+    case BufferKind::readback:
+      return VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    case BufferKind::direct:
+      return VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+             VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    case BufferKind::direct_read:
+      // What phones cache is often not coherent; invalidate() comes before the host reads.
+      return VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+             VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  }
+  return 0;
 }
 
 Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view name)
@@ -83,7 +106,8 @@ Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view
   const Capabilities& capabilities = device.capabilities();
   if (bytes == 0)
     throw Error(ErrorCode::failed, "buffer '" + std::string(name) + "' was asked for with 0 bytes");
-  if (kind == BufferKind::direct && !capabilities.unified_memory()) {
+  if ((kind == BufferKind::direct && !capabilities.unified_memory()) ||
+      (kind == BufferKind::direct_read && !capabilities.unified_cached_memory())) {
     throw Error(ErrorCode::failed, subject(kind, bytes, name) + " but device '" + capabilities.name +
                                        "' has no memory that is both its own and the host's");
   }

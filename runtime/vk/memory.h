@@ -15,13 +15,17 @@ namespace vitrine {
 class Device;
 
 enum class BufferKind : uint8_t {
-  device,    // device-local, not for the host
-  upload,    // written by the host from front to back, read by the device
-  readback,  // written by the device, read by the host (cached)
-  geometry,  // as upload, for vertices and indices of what is drawn
-  direct,    // device-local and mapped; only where Capabilities::unified_memory()
+  device,       // device-local, not for the host
+  upload,       // written by the host from front to back, read by the device
+  readback,     // written by the device, read by the host (cached)
+  geometry,     // as upload, for vertices and indices of what is drawn
+  direct,       // device-local and mapped, for the host to write; only where Capabilities::unified_memory()
+  direct_read,  // the same for the host to read, cached; only where Capabilities::unified_cached_memory()
 };
 std::string_view name_of(BufferKind kind);
+
+// What the memory of such a buffer has to be.
+VkMemoryPropertyFlags required_memory(BufferKind kind);
 
 class Buffer {
  public:
@@ -49,7 +53,7 @@ class Buffer {
 
  private:
   void swap(Buffer& other) noexcept;
-  bool on_device() const { return kind_ == BufferKind::device || kind_ == BufferKind::direct; }
+  bool on_device() const { return (required_memory(kind_) & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0; }
 
   Device* device_ = nullptr;
   BufferKind kind_ = BufferKind::device;

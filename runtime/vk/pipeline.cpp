@@ -8,6 +8,7 @@
 #include "runtime/util/error.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/result.h"
+#include "runtime/vk/shared_memory.h"
 
 namespace vitrine {
 namespace {
@@ -28,6 +29,7 @@ class PipelineCheck {
     check_push_constants();
     check_constants();
     check_workgroup();
+    check_shared_memory();
     if (request_.subgroup_size != 0) check_subgroup_size();
   }
 
@@ -108,6 +110,14 @@ class PipelineCheck {
             "its workgroup of " + text_of(size) + " has " + std::to_string(invocations) +
                 " invocations, device '" + device_.name + "' allows " +
                 std::to_string(device_.max_workgroup_invocations));
+  }
+
+  void check_shared_memory() const {
+    // Nothing where it can't be counted: then the driver has to say.
+    const uint64_t bytes = shared_bytes_of(request_.shader->words, request_.constants).value_or(0);
+    require(bytes <= device_.max_shared_bytes, "its workgroup shares " + std::to_string(bytes) +
+                                                   " bytes of memory, device '" + device_.name + "' has " +
+                                                   std::to_string(device_.max_shared_bytes));
   }
 
   void check_subgroup_size() const {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/graph/shader_table.h"
 #include "runtime/vk/handle.h"
 #include "runtime/vk/reflection.h"
+#include "runtime/vk/shader_table.h"
 
 namespace vitrine {
 

@@ -70,11 +70,8 @@ TEST_CASE("without a driver vitrine exits with 3 and says what to install") {
 }
 
 TEST_CASE("wrong usage exits with 2 and one sentence") {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{{},
-                                                                     {"conjure"},
-                                                                     {"devices", "--jsn"},
-                                                                     {"devices", "--dtype", "f64"},
-                                                                     {"devices", "--seed", "x"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"conjure"}, {"devices", "--jsn"}, {"devices", "--dtype", "f64"}, {"devices", "--seed", "x"}}) {
     const test::CommandResult result = vitrine(arguments);
     CHECK(result.status == 2);
     CHECK(result.out.empty());

@@ -1,10 +1,13 @@
 #include "runtime/graph/executable.h"
 
+#include <volk.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "runtime/ops/binary.h"
 #include "runtime/ops/matmul.h"
@@ -241,6 +244,51 @@ TEST_CASE("executables of several shapes share one copy of the weights") {
   second.wait();
   CHECK(relative_error(read(first), small.expected) < 2e-6);
   CHECK(relative_error(read(second), large.expected) < 2e-6);
+  require_no_validation_messages();
+}
+
+PFN_vkCreateSemaphore create_semaphore;
+PFN_vkDestroySemaphore destroy_semaphore;
+int semaphores = 0;  // alive
+
+VKAPI_ATTR VkResult VKAPI_CALL counted_create(VkDevice device, const VkSemaphoreCreateInfo* info,
+                                              const VkAllocationCallbacks* callbacks, VkSemaphore* made) {
+  ++semaphores;
+  return create_semaphore(device, info, callbacks, made);
+}
+VKAPI_ATTR void VKAPI_CALL counted_destroy(VkDevice device, VkSemaphore semaphore,
+                                           const VkAllocationCallbacks* callbacks) {
+  --semaphores;
+  destroy_semaphore(device, semaphore, callbacks);
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_command_buffers(VkDevice, const VkCommandBufferAllocateInfo*,
+                                                  VkCommandBuffer*) {
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+TEST_CASE("an executable that can't be recorded leaves no semaphore behind") {
+  TestDevice& device = test_device();
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->input("x", {5});
+  graph->output(add(*graph, "sum", x, x), "y");
+  RandomConstants none(1);
+  WeightStore weights(*device.pipelines, none);
+  const Plan plan = make_plan(graph, device.device->capabilities());
+
+  VolkDeviceTable& vk = device.device->vk();
+  create_semaphore = std::exchange(vk.vkCreateSemaphore, counted_create);
+  destroy_semaphore = std::exchange(vk.vkDestroySemaphore, counted_destroy);
+  const auto allocate = std::exchange(vk.vkAllocateCommandBuffers, no_command_buffers);
+  CHECK_THROWS_AS(Executable(weights, plan), Error);
+  CHECK(semaphores == 0);
+  vk.vkAllocateCommandBuffers = allocate;
+  {
+    const Executable made(weights, plan);
+    CHECK(semaphores == 1);
+  }
+  CHECK(semaphores == 0);
+  vk.vkCreateSemaphore = create_semaphore;
+  vk.vkDestroySemaphore = destroy_semaphore;
   require_no_validation_messages();
 }
 

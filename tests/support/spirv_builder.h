@@ -9,6 +9,53 @@
 
 namespace vitrine::test {
 
+// Numbers of the specification, by its names.
+namespace spirv {
+enum : uint32_t {
+  OpName = 5,
+  OpEntryPoint = 15,
+  OpExecutionMode = 16,
+  OpCapability = 17,
+  OpTypeInt = 21,
+  OpTypeFloat = 22,
+  OpTypeVector = 23,
+  OpTypeMatrix = 24,
+  OpTypeArray = 28,
+  OpTypeRuntimeArray = 29,
+  OpTypeStruct = 30,
+  OpTypePointer = 32,
+  OpConstant = 43,
+  OpSpecConstantTrue = 48,
+  OpSpecConstant = 50,
+  OpSpecConstantComposite = 51,
+  OpSpecConstantOp = 52,
+  OpVariable = 59,
+  OpDecorate = 71,
+  OpMemberDecorate = 72,
+  OpExecutionModeId = 331,
+  // operations on constants
+  IMul = 132,
+  UDiv = 134,
+  // storage classes
+  Uniform = 2,
+  Workgroup = 4,
+  Private = 6,
+  PushConstant = 9,
+  StorageBuffer = 12,
+  // decorations
+  SpecId = 1,
+  BufferBlock = 3,
+  ArrayStride = 6,
+  MatrixStride = 7,
+  BuiltIn = 11,
+  NonWritable = 24,
+  NonReadable = 25,
+  Binding = 33,
+  DescriptorSet = 34,
+  Offset = 35,
+};
+}  // namespace spirv
+
 class SpirvBuilder {
  public:
   SpirvBuilder() : words_{0x07230203, 0x00010600, 0, 1000, 0} {}

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "runtime/vk/device_facts.h"
+#include "runtime/vk/memory.h"
 #include "runtime/vk/quirks.h"
 #include "runtime/vk/snapshot.h"
 #include "tests/support/made_up_device.h"
@@ -40,6 +41,30 @@ TEST_CASE("memory is unified when the host reaches the largest local heap") {
   // Memory that needs flushes is left to staging.
   resizable.memory_types.back().host_coherent = false;
   CHECK_FALSE(resizable.unified_memory());
+}
+
+TEST_CASE("what the host reads lies in its cache where local memory is cached, coherent or not") {
+  CHECK(test::software_driver().unified_cached_memory());
+  CHECK_FALSE(test::plain_gpu().unified_cached_memory());
+  // As phones have it: what is coherent isn't cached, and what is cached isn't coherent.
+  Capabilities phone = test::plain_gpu();
+  phone.heaps = {{uint64_t{4} << 30, true}};
+  phone.memory_types = {{.device_local = true, .host_visible = true, .host_coherent = true}};
+  CHECK(phone.unified_memory());
+  CHECK_FALSE(phone.unified_cached_memory());
+  phone.memory_types.push_back({.device_local = true, .host_visible = true, .host_cached = true});
+  CHECK(phone.unified_memory());
+  CHECK(phone.unified_cached_memory());
+}
+
+TEST_CASE("memory of the device has to be the device's, and memory to be read has to be cached") {
+  const auto has = [](BufferKind kind, VkMemoryPropertyFlags flag) {
+    return (required_memory(kind) & flag) != 0;
+  };
+  CHECK(has(BufferKind::device, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT));
+  CHECK(has(BufferKind::direct, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT));
+  CHECK(has(BufferKind::direct_read, VK_MEMORY_PROPERTY_HOST_CACHED_BIT));
+  CHECK_FALSE(has(BufferKind::direct_read, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT));
 }
 
 TEST_CASE("cooperative shapes are found by their component types") {
@@ -122,9 +147,9 @@ TEST_CASE("a newer driver is advised where one is known to be faster") {
   for (const uint32_t version : {VK_MAKE_API_VERSION(0, 22, 3, 6), VK_MAKE_API_VERSION(0, 25, 0, 7),
                                  VK_MAKE_API_VERSION(0, 26, 0, 99)}) {
     CAPTURE(version);
-    CHECK(
-        advice_of(VK_DRIVER_ID_MESA_LLVMPIPE, version) ==
-        std::vector<std::string>{"a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"});
+    CHECK(advice_of(VK_DRIVER_ID_MESA_LLVMPIPE, version) ==
+          std::vector<std::string>{
+              "a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"});
     CHECK(advice_of(VK_DRIVER_ID_MESA_RADV, version).empty());
     CHECK(advice_of(VK_DRIVER_ID_GOOGLE_SWIFTSHADER, version).empty());
   }
@@ -142,6 +167,19 @@ TEST_CASE("a newer driver is advised where one is known to be faster") {
   CHECK(std::ranges::count(heading, '\n') == 2);
   CHECK(heading.ends_with("\n" + old.advice.at(0) + "\n"));
   CHECK(std::ranges::count(device_facts(test::software_driver()), "advice", &DeviceFact::name) == 0);
+}
+
+TEST_CASE("a device and its driver are one line, and a software driver is named once") {
+  Capabilities device = test::software_driver();
+  device.name = "llvmpipe (LLVM 19.1.7, 256 bits)";
+  device.driver_name = "llvmpipe";
+  device.driver_info = "Mesa 25.0.7 (LLVM 19.1.7)";
+  CHECK(device_and_driver(device) == "llvmpipe (LLVM 19.1.7, 256 bits), Mesa 25.0.7 (LLVM 19.1.7)");
+  device = test::plain_gpu();
+  device.name = "NVIDIA H100";
+  device.driver_name = "NVIDIA";
+  device.driver_info = "570.86";
+  CHECK(device_and_driver(device) == "NVIDIA H100, NVIDIA 570.86");
 }
 
 TEST_CASE("AMD's own drivers lose emulated cooperative matrices, Mesa's keeps its own") {

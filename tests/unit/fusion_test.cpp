@@ -15,6 +15,7 @@
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/patch_embed.h"
 #include "runtime/ops/repeat.h"
+#include "runtime/ops/transpose.h"
 #include "runtime/ops/unary.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
@@ -149,6 +150,46 @@ TEST_CASE("fusion: a residual that is computed between product and sum is there 
   REQUIRE(fused->nodes().size() == 2);
   CHECK(fused->nodes()[0].name == "late");
   CHECK(fused->nodes()[1].name == "fc");
+}
+
+TEST_CASE("fusion: no read of a state moves behind what is stored there") {
+  // A product of a state, a store, and a bias that would take the product's read to where the store is past.
+  const auto fused_around = [](const StatePlace& read, const StatePlace& stored, bool by_sum) {
+    auto graph = std::make_shared<Graph>();
+    const ValueId x = graph->input("x", {5, 8});
+    const ValueId product = matmul(*graph, "fc", x, graph->state("w", {8, 8}, read));
+    if (!by_sum) graph->store(scale(*graph, "next", graph->input("z", {5, 8}), 2), stored);
+    const ValueId sum = add(*graph, "sum", product, graph->constant("b", {8}));
+    if (by_sum) {
+      graph->store(sum, stored);
+    } else {
+      graph->output(sum, "y");
+    }
+    return fuse(graph, all_fusions()).graph != graph;
+  };
+  for (const bool by_sum : {false, true}) {
+    INFO((by_sum ? "the sum stores" : "a node between stores"));
+    CHECK_FALSE(fused_around({"weights"}, {"weights"}, by_sum));
+    CHECK_FALSE(fused_around({"weights", 64}, {"weights", 25}, by_sum));   // its first element
+    CHECK_FALSE(fused_around({"weights", 64}, {"weights", 127}, by_sum));  // its last
+    CHECK(fused_around({"weights", 64}, {"weights", 24}, by_sum));
+    CHECK(fused_around({"weights", 64}, {"weights", 128}, by_sum));
+    CHECK(fused_around({"weights"}, {"others"}, by_sum));
+  }
+}
+
+TEST_CASE("fusion: what a node stored is read before it is overwritten, too") {
+  for (const char* next : {"buffer", "another"}) {
+    auto graph = std::make_shared<Graph>();
+    const ValueId x = graph->input("x", {8, 8});
+    const ValueId kept = scale(*graph, "kept", x, 2);
+    graph->store(kept, {"buffer"});
+    const ValueId turned = transpose_rows(*graph, "turned", kept);
+    graph->store(scale(*graph, "next", x, 3), {next});
+    graph->output(matmul(*graph, "fc", x, turned), "y");
+    INFO(next);
+    CHECK((fuse(graph, all_fusions()).graph == graph) == (next == std::string_view("buffer")));
+  }
 }
 
 TEST_CASE("fusion: what the epilogue can't do is left alone") {

@@ -53,13 +53,16 @@ constexpr std::array kernels{
     KernelDef{"tiled", never, prefers, lower_tiles, tile_names},
     KernelDef{"matrix", needs_matrices, prefers_most, lower_tiles, tile_names},
 };
+// The same, but nobody has seen the last one run yet.
+constexpr std::array newer_kernels{kernels[0], kernels[1], unproven(kernels[2])};
 void infer(InferContext& c) { c.output(c.input(0).shape, c.input(0).dtype); }
 double flops(const LowerContext&) { return 1; }
 const OpDef made_up_op{"made_up", infer, flops, kernels};
+const OpDef newer_op{"made_up", infer, flops, newer_kernels};
 
-std::shared_ptr<const Graph> graph_of(uint64_t rows = 4) {
+std::shared_ptr<const Graph> graph_of(uint64_t rows = 4, const OpDef& op = made_up_op) {
   auto graph = std::make_shared<Graph>();
-  graph->output(graph->add(made_up_op, "node", {graph->input("x", {rows, 8})})[0], "y");
+  graph->output(graph->add(op, "node", {graph->input("x", {rows, 8})})[0], "y");
   return graph;
 }
 
@@ -67,8 +70,8 @@ struct Chosen {
   std::string name, text, note;
 };
 Chosen choose(const Capabilities& device, std::string_view wish = {}, const KernelChoices& known = {},
-              uint64_t rows = 4) {
-  const auto graph = graph_of(rows);
+              uint64_t rows = 4, const OpDef& op = made_up_op) {
+  const auto graph = graph_of(rows, op);
   const LowerContext context(*graph, graph->nodes()[0], device);
   const KernelChoice choice = choose_kernel(*graph, context, wish, &known);
   return {choice.candidate.name(), choice.text, lower_as(context, choice.candidate).dispatches.at(0).note};
@@ -156,6 +159,30 @@ TEST_CASE("kernel choice: what failed its self-test is refused, whoever asks for
   for (const char* name : {"matrix:small", "tiled:large", "tiled:small", "simple"})
     known.certificates.emplace(certificate_of(name), "device lost");
   CHECK_THAT(refusal(test::rich_gpu(), "", known), ContainsSubstring("simple: failed its self-test here"));
+}
+
+TEST_CASE("kernel choice: what nobody has seen run comes last until it has passed its self-test here") {
+  const auto choose_newer = [](const Capabilities& device, std::string_view wish,
+                               const KernelChoices& known) {
+    return choose(device, wish, known, 4, newer_op);
+  };
+  const Capabilities device = test::rich_gpu();
+  const Chosen behind = choose_newer(device, "", {});
+  CHECK(behind.name == "tiled:large");
+  CHECK_THAT(behind.text, ContainsSubstring("matrix: has passed no self-test on this device yet"));
+  CHECK(choose_newer(device, "matrix", {}).name == "matrix:large");
+  // One of its configurations has passed.
+  KernelChoices known{.tuned = {}, .certificates = {{certificate_of("matrix:small"), ""}}};
+  CHECK(choose_newer(device, "", known).name == "matrix:small");
+  known.certificates[certificate_of("matrix:large")] = "relative error 0.5";
+  CHECK(choose_newer(device, "", known).name == "matrix:small");
+  known.certificates[certificate_of("matrix:small")] = "device lost";
+  CHECK(choose_newer(device, "", known).name == "tiled:large");
+  // What was measured was checked, too.
+  CHECK(choose_newer(device, "", {.tuned = {{key_of(), "matrix:large"}}, .certificates = {}}).name ==
+        "matrix:large");
+  // A plain device has none of it to tell of.
+  CHECK_THAT(choose_newer(test::plain_gpu(), "", {}).text, !ContainsSubstring("no self-test"));
 }
 
 TEST_CASE("kernel choice: a node's key tells what kernels see apart, and nothing else") {

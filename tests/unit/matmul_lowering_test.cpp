@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// No more than Vulkan promises.
+// No more than Vulkan promises, and the storage buffers that Vitrine asks for.
 Capabilities least_device() {
   Capabilities device;
   device.type = DeviceType::integrated;
@@ -22,6 +22,7 @@ Capabilities least_device() {
   device.max_workgroup_size = {128, 128, 64};
   device.max_workgroup_invocations = 128;
   device.max_shared_bytes = 16 * 1024;
+  device.max_storage_buffers = 8;
   device.max_storage_range = 1u << 27;
   device.subgroup_size = 32;
   return device;

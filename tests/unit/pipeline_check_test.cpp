@@ -4,11 +4,13 @@
 #include "runtime/util/error.h"
 #include "runtime/vk/pipeline.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/spirv_builder.h"
 
 namespace vitrine {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace test::spirv;
 
 // A module and a request for it that fit each other and the plain GPU, for tests to break.
 struct Fixture {
@@ -133,6 +135,27 @@ TEST_CASE("the workgroup must fit the device") {
   fixture.constants[0] = 64;
   fixture.module.workgroup_size = {1, 32, 1};
   CHECK_THAT(fixture.failure(), ContainsSubstring("2048 invocations") && ContainsSubstring("allows 1024"));
+}
+
+TEST_CASE("the workgroup's shared memory must fit the device") {
+  // shared uint words[constant_1 * 1024];
+  test::SpirvBuilder words;
+  words.op(OpDecorate, {10, SpecId, 1})
+      .op(OpTypeInt, {3, 32, 0})
+      .op(OpSpecConstant, {3, 10, 5})
+      .op(OpConstant, {3, 11, 1024})
+      .op(OpSpecConstantOp, {3, 12, IMul, 10, 11})
+      .op(OpTypeArray, {5, 3, 12})
+      .op(OpTypePointer, {6, Workgroup, 5})
+      .op(OpVariable, {6, 20, Workgroup});
+  const std::vector<uint32_t> module = words.words();
+  Fixture fixture;
+  fixture.shader.words = module;
+  fixture.device.max_shared_bytes = 32 << 10;
+  fixture.constants[1] = 8;
+  CHECK(fixture.failure().empty());
+  fixture.constants[1] = 9;
+  CHECK_THAT(fixture.failure(), ContainsSubstring("shares 36864 bytes") && ContainsSubstring("has 32768"));
 }
 
 TEST_CASE("what the module or its variant needs must be there") {

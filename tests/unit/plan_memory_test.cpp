@@ -25,6 +25,7 @@ Capabilities made_up_device() {
   device.max_workgroup_invocations = 1024;
   device.max_shared_bytes = 32768;
   device.max_push_bytes = 128;
+  device.max_storage_buffers = 16;
   device.max_storage_range = device.max_allocation = device.max_buffer_bytes = 1ull << 31;
   device.storage_alignment = 64;
   return device;

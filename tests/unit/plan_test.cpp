@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "runtime/graph/conversion.h"
 #include "runtime/ops/binary.h"
 #include "runtime/ops/layer_norm.h"
 #include "runtime/ops/matmul.h"
@@ -13,6 +15,8 @@
 
 namespace vitrine {
 namespace {
+
+using Catch::Matchers::ContainsSubstring;
 
 // Two pre-norm blocks without their attention: norms, matmuls and residuals.
 std::shared_ptr<const Graph> residual_stack(uint64_t rows, uint64_t width) {
@@ -46,6 +50,24 @@ TEST_CASE("plan: the same graph, device and options make the same plan") {
     const std::string first = make_plan(residual_stack(50, 96), device).to_string();
     CHECK(first == make_plan(residual_stack(50, 96), device).to_string());
     CHECK(first != make_plan(residual_stack(51, 96), device).to_string());
+  }
+}
+
+TEST_CASE("plan: its text names every kind of memory") {
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->input("x", {5, 8});
+  const ValueId product = matmul(*graph, "product", x, graph->constant("w", {8, 8}));
+  const ValueId sum = add(*graph, "sum", product, graph->state("old", {5, 8}, {"buffer", 64}));
+  graph->output(scale(*graph, "half", sum, 0.5), "y");
+  graph->store(scale(*graph, "twice", sum, 2), {"buffer", 64});
+  PlanOptions options;
+  options.fusions = {};
+  const std::string text = make_plan(graph, gpu(), options).to_string();
+  INFO(text);
+  // The product has no bias: nothing is bound there.
+  for (const char* range : {" r -", " w arena0@", " r const0+256", " r in0+160", " w out0+160",
+                            " r state0+160", " w state0+160"}) {
+    CHECK(text.find(range) != std::string::npos);
   }
 }
 
@@ -150,6 +172,62 @@ TEST_CASE("plan: what a device can't hold is refused by name") {
   Capabilities narrow = gpu();
   narrow.max_workgroup_count = {1, 1, 1};
   CHECK_THROWS_AS(make_plan(residual_stack(197, 768), narrow), Error);
+}
+
+// The message of the Error that planning ends in.
+std::string refusal(const std::shared_ptr<const Graph>& graph, const Capabilities& device,
+                    const PlanOptions& options = {}) {
+  try {
+    make_plan(graph, device, options);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::failed);
+    return error.what();
+  }
+  return "a plan was made";
+}
+
+TEST_CASE("plan: what packs a constant keeps to the device's limits, too") {
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->input("x", {4, 4096});
+  graph->output(matmul(*graph, "product", x, graph->constant("w", {8, 4096})), "y");
+  PlanOptions options;
+  options.variants = parse_variants("matmul=direct");
+  REQUIRE(make_plan(graph, cpu(), options).constants.at(0).pack->groups[0] > 16);
+  Capabilities narrow = cpu();
+  narrow.max_workgroup_count[0] = 16;
+  CHECK_THAT(refusal(graph, narrow, options),
+             ContainsSubstring("'w' (matmul_direct_panels) needs") && ContainsSubstring("takes 1 to 16"));
+}
+
+TEST_CASE("plan: what converts a constant on its way keeps to the device's limits, too") {
+  Capabilities narrow = test::rich_gpu();
+  narrow.max_workgroup_count = {4, 2, 1};
+  CHECK(lower_conversion(DType::f32, DType::f16, 8 * 256, narrow).dispatches.size() == 1);
+  try {
+    lower_conversion(DType::f32, DType::f16, 8 * 256 + 1, narrow);
+    FAIL("it was lowered");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("can't convert f32 to f16") && ContainsSubstring("axis 1"));
+  }
+}
+
+TEST_CASE("plan: a state that begins where no descriptor can is read by address, or refused by name") {
+  const auto norm_at = [](uint64_t first) {
+    auto graph = std::make_shared<Graph>();
+    const ValueId x = graph->state("x", {8, 16}, {"buffer", first});
+    const ValueId gamma = graph->constant("gamma", {16}), beta = graph->constant("beta", {16});
+    graph->output(layer_norm(*graph, "norm", x, gamma, beta), "y");
+    return graph;
+  };
+  Capabilities strict = gpu();
+  strict.storage_alignment = 256;
+  CHECK_THAT(refusal(norm_at(8), strict),
+             ContainsSubstring("'x' begins at byte 32 of 'buffer'") && ContainsSubstring("multiples of 256"));
+  CHECK(make_plan(norm_at(64), strict).steps.size() == 1);
+  strict = cpu();
+  strict.storage_alignment = 256;
+  const Plan plan = make_plan(norm_at(8), strict);
+  CHECK(plan.steps.at(0).dispatch.shader->bind == BindMode::addresses);
 }
 
 TEST_CASE("plan: memory stays near the largest live set for a real model's shapes") {

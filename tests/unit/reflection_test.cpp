@@ -5,52 +5,16 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <random>
 
-#include "runtime/graph/shader_table.h"
 #include "runtime/util/error.h"
+#include "runtime/vk/shader_table.h"
 #include "tests/support/spirv_builder.h"
 
 namespace vitrine {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace test::spirv;
 using test::SpirvBuilder;
-
-// Opcodes and decorations by the specification's names.
-enum : uint32_t {
-  OpName = 5,
-  OpEntryPoint = 15,
-  OpExecutionMode = 16,
-  OpCapability = 17,
-  OpTypeInt = 21,
-  OpTypeFloat = 22,
-  OpTypeVector = 23,
-  OpTypeMatrix = 24,
-  OpTypeArray = 28,
-  OpTypeRuntimeArray = 29,
-  OpTypeStruct = 30,
-  OpTypePointer = 32,
-  OpConstant = 43,
-  OpSpecConstantTrue = 48,
-  OpSpecConstant = 50,
-  OpSpecConstantComposite = 51,
-  OpVariable = 59,
-  OpDecorate = 71,
-  OpMemberDecorate = 72,
-  OpExecutionModeId = 331,
-  SpecId = 1,
-  BufferBlock = 3,
-  ArrayStride = 6,
-  MatrixStride = 7,
-  BuiltIn = 11,
-  NonWritable = 24,
-  NonReadable = 25,
-  Binding = 33,
-  DescriptorSet = 34,
-  Offset = 35,
-  Uniform = 2,
-  PushConstant = 9,
-  StorageBuffer = 12
-};
 
 // A compute module's beginning; the ids below 20 are taken.
 SpirvBuilder begin() {

@@ -1,5 +1,5 @@
 // Every shader of this build is valid SPIR-V for Vulkan 1.3, also those that no device here can run.
-#include "runtime/graph/shader_table.h"
+#include "runtime/vk/shader_table.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>

@@ -2,32 +2,16 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "runtime/graph/shader_table.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/matmul_kernels.h"
+#include "runtime/vk/shader_table.h"
 #include "tests/support/spirv_builder.h"
 
 namespace vitrine {
 namespace {
 
-enum : uint32_t {
-  OpTypeInt = 21,
-  OpTypeFloat = 22,
-  OpTypeVector = 23,
-  OpTypeArray = 28,
-  OpTypePointer = 32,
-  OpConstant = 43,
-  OpSpecConstant = 50,
-  OpSpecConstantOp = 52,
-  OpVariable = 59,
-  OpDecorate = 71,
-  SpecId = 1,
-  IMul = 132,
-  UDiv = 134,
-  Workgroup = 4,
-  Private = 6,
-};
+using namespace test::spirv;
 
 // shared vec4 a[constant_0 * 3], b[constant_0 / constant_0]; and a private array, which doesn't count.
 std::vector<uint32_t> module_words() {

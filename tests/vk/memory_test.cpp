@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
+#include <utility>
 
 #include "runtime/graph/bound_dispatch.h"
 #include "runtime/util/error.h"
@@ -58,13 +59,20 @@ TEST_CASE("bytes survive the way through upload, device and readback memory") {
 
 TEST_CASE("direct memory exists exactly where memory is unified") {
   Device& device = *test::test_device().device;
-  if (device.capabilities().unified_memory()) {
-    const Buffer direct(device, BufferKind::direct, 4096, "direct");
-    REQUIRE(direct.mapped().size() == 4096);
-    direct.mapped()[4095] = std::byte{42};
-    CHECK(direct.mapped()[4095] == std::byte{42});
-  } else {
-    CHECK_THAT(failure_of(device, BufferKind::direct, 4096), ContainsSubstring("no memory that is both"));
+  const Capabilities& capabilities = device.capabilities();
+  for (const auto& [kind, exists] : {std::pair{BufferKind::direct, capabilities.unified_memory()},
+                                     {BufferKind::direct_read, capabilities.unified_cached_memory()}}) {
+    INFO(name_of(kind));
+    if (exists) {
+      const Buffer direct(device, kind, 4096, "direct");
+      REQUIRE(direct.mapped().size() == 4096);
+      direct.mapped()[4095] = std::byte{42};
+      direct.flush();
+      direct.invalidate();
+      CHECK(direct.mapped()[4095] == std::byte{42});
+    } else {
+      CHECK_THAT(failure_of(device, kind, 4096), ContainsSubstring("no memory that is both"));
+    }
   }
 }
 

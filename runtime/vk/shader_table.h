@@ -28,4 +28,8 @@ std::span<const ShaderVariant> all_shaders();
 const ShaderVariant& find_shader(std::string_view shader, std::string_view variant);
 const ShaderVariant* try_find_shader(std::string_view shader, std::string_view variant);
 
+// A letter for each buffer, in order, as ShaderVariant::access: that, or what the SPIR-V says of its
+// bindings. The module is read once; any thread may call.
+std::string_view access_of(const ShaderVariant& shader);
+
 }  // namespace vitrine

@@ -1,9 +1,13 @@
-#include "runtime/graph/shader_table.h"
+#include "runtime/vk/shader_table.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/util/error.h"
+#include "runtime/vk/reflection.h"
 
 namespace vitrine {
 
@@ -24,6 +28,19 @@ const ShaderVariant& find_shader(std::string_view shader, std::string_view varia
   throw Error(ErrorCode::failed, "this build has no variant '" + std::string(variant) + "' of shader '" +
                                      std::string(shader) + "', it has " +
                                      (known.empty() ? "no such shader" : known));
+}
+
+std::string_view access_of(const ShaderVariant& shader) {
+  if (shader.bind == BindMode::addresses) return shader.access;
+  static std::mutex lock;
+  static std::map<const uint32_t*, std::string> known;
+  const std::lock_guard held(lock);
+  const auto found = known.find(shader.words.data());
+  if (found != known.end()) return found->second;
+  std::string access;
+  for (const ReflectedBinding& binding : reflect(shader.words).bindings)
+    access += binding.readable && binding.writable ? 'x' : binding.writable ? 'w' : 'r';
+  return known.emplace(shader.words.data(), std::move(access)).first->second;
 }
 
 }  // namespace vitrine
