@@ -217,10 +217,9 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
   }
   if (!a.map.weights.empty()) {
     const std::string what =
-        s.rollout ? "rollout through " + std::to_string(c.depth) + " layers"
+        s.rollout ? "rollout through " + counted(c.depth, "layer")
                   : (s.pool ? "attention pooling" : "layer " + std::to_string(s.layers[0])) + ", " +
-                        (s.head ? "head " + std::to_string(*s.head)
-                                : "mean of " + std::to_string(c.heads) + " heads");
+                        (s.head ? "head " + std::to_string(*s.head) : "mean of " + counted(c.heads, "head"));
     std::printf("%s, %s: %" PRIu64 "x%" PRIu64 " patches, weights %.6f to %.6f, highest at row %" PRIu64
                 ", column %" PRIu64 "\n",
                 what.c_str(), token_name(s, c).c_str(), c.grid_height(), c.grid_width(),

@@ -50,6 +50,7 @@ void add_eval(CLI::App& app, const CommonOptions& common) {
   command->add_option("--batch", flags->batch, "Images that are computed together, at most")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();
+  command->add_flag("--json", "As it is anyway: the result is a JSON object");
   command->callback([&common, flags] { evaluate(*flags, common); });
 }
 

@@ -4,11 +4,49 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "apps/cli/progress.h"
+#include "model/presets.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
+#include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
+namespace {
+
+// Shows how many weights are made, because large models take seconds. Each time the line is taken away again:
+// nobody knows here which weights are the last, and what else is written.
+class CountedWhileMade : public ConstantSource {
+ public:
+  CountedWhileMade(std::unique_ptr<ConstantSource> source, const ViTConfig& config)
+      : source_(std::move(source)),
+        total_(parameter_count(config)),
+        line_("million random weights", total_ / million) {}
+
+  ConstantParts find(const std::string& name, const Shape& shape, DType dtype) override {
+    line_.show(made_ % total_ / million);  // for another type or layout they are made once more
+    ConstantParts parts = source_->find(name, shape, dtype);
+    line_.clear();
+    made_ += shape.elements();
+    return parts;
+  }
+
+ private:
+  static constexpr uint64_t million = 1'000'000;
+  std::unique_ptr<ConstantSource> source_;
+  uint64_t total_, made_ = 0;
+  Progress line_;
+};
+
+// What --arch takes is no model that --model finds.
+void require_no_architecture(const ModelFlags& flags) {
+  if (!find_preset(flags.model) || path_exists(flags.model)) return;
+  throw Error(ErrorCode::bad_file, "--model: found no file or folder " + shown(flags.model) +
+                                       ", expected a model (--arch " + shown(flags.model) +
+                                       " takes the architecture of this name, with random weights)");
+}
+
+}  // namespace
 
 void add_source_flags(CLI::App& command, ModelFlags& flags) {
   command.add_option("--model", flags.model,
@@ -76,6 +114,7 @@ std::pair<uint64_t, uint64_t> image_size_of(const char* option, const std::strin
 void warn(const std::string& sentence) { std::fprintf(stderr, "vitrine: warning: %s\n", sentence.c_str()); }
 
 ModelOptions model_options_of(const ModelFlags& flags, const CommonOptions& common) {
+  require_no_architecture(flags);
   const auto [height, width] = image_size_of("--image-size", flags.image_size);
   return {.model = flags.model,
           .arch = flags.arch,
@@ -85,15 +124,16 @@ ModelOptions model_options_of(const ModelFlags& flags, const CommonOptions& comm
           .image_width = width};
 }
 
-void announce_random_weights(const ModelFlags& flags, const CommonOptions& common) {
+void announce_random_weights(Model& model, const ModelFlags& flags, const CommonOptions& common) {
   if (flags.arch.empty()) return;
   std::fprintf(stderr, "%s with random weights from seed %llu\n", flags.arch.c_str(),
                static_cast<unsigned long long>(common.seed));
+  model.constants = std::make_unique<CountedWhileMade>(std::move(model.constants), model.config);
 }
 
 Model open_model(const ModelFlags& flags, const CommonOptions& common) {
   Model model = vitrine::open_model(model_options_of(flags, common), warn);
-  announce_random_weights(flags, common);
+  announce_random_weights(model, flags, common);
   return model;
 }
 

@@ -46,8 +46,8 @@ void warn(const std::string& sentence);
 void require_images(const NpyFile& file, const ViTConfig& config);
 
 ModelOptions model_options_of(const ModelFlags& flags, const CommonOptions& common);
-// One line on stderr where --arch is given.
-void announce_random_weights(const ModelFlags& flags, const CommonOptions& common);
+// One line on stderr where --arch is given, and on a terminal how far they are, while they are made.
+void announce_random_weights(Model& model, const ModelFlags& flags, const CommonOptions& common);
 // Warnings of the model go to stderr. Random weights are announced there too.
 Model open_model(const ModelFlags& flags, const CommonOptions& common);
 

@@ -21,7 +21,7 @@ Picture picture_for(Image image, uint64_t channels) {
 PictureModel open_picture_model(const ModelFlags& flags, const PictureFlags& pictures,
                                 const CommonOptions& common) {
   PictureModel opened = vitrine::open_picture_model(model_options_of(flags, common), pictures.profile, warn);
-  announce_random_weights(flags, common);
+  announce_random_weights(opened.model, flags, common);
   return opened;
 }
 

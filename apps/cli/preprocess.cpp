@@ -1,6 +1,7 @@
 // vitrine preprocess: what a model would be given of a picture, as .npy.
 #include <array>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/open_device.h"
@@ -17,6 +18,7 @@ struct PreprocessFlags {
   ModelFlags model;
   PictureFlags picture;
   std::string image, size, out, stage = "normalized";
+  bool json = false;
 };
 
 struct Wanted {
@@ -57,6 +59,13 @@ void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
     write_npy(flags.out, shape,
               preprocessed_picture(pipelines, p, wanted.channels, std::move(picture), name));
   }
+  if (flags.json) {
+    const nlohmann::ordered_json line{{"image", flags.image}, {"output", flags.out},
+                                      {"stage", flags.stage}, {"shape", shape},
+                                      {"by", p.profile}, {"preprocessing", p.to_string()}};
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
   std::printf("%s: %s %s of %s, by %s: %s\n", shown(flags.out).c_str(), flags.stage.c_str(),
               npy_shape(shape).c_str(), size.c_str(), p.profile.c_str(), p.to_string().c_str());
 }
@@ -80,6 +89,7 @@ void add_preprocess(CLI::App& app, const CommonOptions& common) {
       ->check(CLI::IsMember({"normalized", "resized"}))
       ->capture_default_str();
   command->add_option("--out", flags->out, "Where the array goes")->required();
+  command->add_flag("--json", flags->json, "Say what was written as a JSON object");
   command->callback([&common, flags] { preprocess(*flags, common); });
 }
 

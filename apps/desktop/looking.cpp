@@ -7,6 +7,7 @@
 
 #include "images/image.h"
 #include "images/shrink.h"
+#include "runtime/util/text.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -350,10 +351,9 @@ std::string Looking::token_name() const {
 std::string Looking::summary() const {
   if (!session_) return "No model is open";
   const ViTConfig& c = *config();
-  return std::to_string(c.depth) + " layers, " + std::to_string(c.heads) + " heads, width " +
-         std::to_string(c.dim) + ", " + std::to_string(c.image_width) + " x " +
-         std::to_string(c.image_height) + " pixels in patches of " + std::to_string(c.patch_width) + " x " +
-         std::to_string(c.patch_height);
+  return counted(c.depth, "layer") + ", " + counted(c.heads, "head") + ", width " + std::to_string(c.dim) +
+         ", " + std::to_string(c.image_width) + " x " + std::to_string(c.image_height) +
+         " pixels in patches of " + std::to_string(c.patch_width) + " x " + std::to_string(c.patch_height);
 }
 
 }  // namespace vitrine::desktop

@@ -25,14 +25,6 @@ test::CommandResult attention(const std::vector<std::string>& arguments) {
   return test::run_command(all);
 }
 
-void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
-  INFO(result.err);
-  CHECK(result.status == status);
-  CHECK(result.out.empty());
-  CHECK(std::ranges::count(result.err, '\n') == 1);
-  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
-}
-
 // The last image of a fixture's input, which is the one that maps/ holds the weights of.
 std::string last_image(const test::TemporaryFolder& folder, const std::string& fixture) {
   const NpyFile all(parity / "fixtures" / fixture / "input.npy");
@@ -233,6 +225,22 @@ TEST_CASE("vitrine attention --dtype f16 runs in f32 what f16 can't hold") {
     return NpyFile(raw).values<float>();
   };
   CHECK(largest_difference(weights("f16"), weights("f32")) <= 2e-2);
+}
+
+TEST_CASE("vitrine attention counts one head and one layer as one") {
+  test::test_device();
+  const test::TemporaryFolder folder;
+  const auto said = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {parity.parent_path() / "images" / "pictures" / "jpeg_403x301.jpg", "--arch",
+                               "vit_tiny_patch16_224", "--image-size", "32", "--set", "dim=64", "--set",
+                               "heads=1", "--set", "depth=1", "--out", folder / "heat.png"});
+    const auto result = attention(more);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    return result.out;
+  };
+  CHECK_THAT(said({}), ContainsSubstring("layer 0, mean of 1 head, "));
+  CHECK_THAT(said({"--rollout"}), ContainsSubstring("rollout through 1 layer, "));
 }
 
 TEST_CASE("vitrine attention names the range of what a model has not") {

@@ -54,6 +54,7 @@ inline const std::string fragments[] = {
     "vitrine run --input",
     "vitrine inspect --trace",
     "vitrine train --config",
+    "vitrine train --model",
 };
 
 // The command with less work to do and, where it says [--option], with the option.

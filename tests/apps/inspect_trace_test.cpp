@@ -28,14 +28,6 @@ test::CommandResult inspect(std::vector<std::string> arguments) {
   return test::run_command(arguments);
 }
 
-void check_failure(const test::CommandResult& result, int status, const std::vector<std::string>& words) {
-  INFO(result.err);
-  CHECK(result.status == status);
-  CHECK(result.out.empty());
-  CHECK(std::ranges::count(result.err, '\n') == 1);
-  for (const std::string& word : words) CHECK_THAT(result.err, ContainsSubstring(word));
-}
-
 std::vector<double> flat(const Json& values) {
   if (!values.is_array()) return {values.get<double>()};
   std::vector<double> all;

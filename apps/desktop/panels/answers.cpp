@@ -9,6 +9,7 @@
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
+#include "runtime/util/text.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -91,8 +92,7 @@ void draw_controls(App& app) {
     // 0: the mean; a head's number after that.
     uint64_t head = selection.head ? *selection.head + 1 : 0;
     slider("##head", head, looking.heads() + 1,
-           head == 0 ? "mean of " + std::to_string(looking.heads()) + " heads"
-                     : "head " + std::to_string(head - 1));
+           head == 0 ? "mean of " + counted(looking.heads(), "head") : "head " + std::to_string(head - 1));
     selection.head = head == 0 ? std::nullopt : std::optional(head - 1);
     mark_item(app, "head-slider");
     hint("Head ([ and ])");
