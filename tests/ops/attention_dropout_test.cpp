@@ -131,6 +131,7 @@ TEST_CASE("attention's gradients have the mask of its result") {
 
 TEST_CASE("attention_gradient drops the same weights in every configuration") {
   for (const Case& c : {Case{2, 2, 37, 45, 12, 20}, Case{1, 1, 21, 18, 128, 128}}) {
+    if (c.key_width == 128 && compiles_slowly()) continue;
     OpCase op_case;
     op_case.label = c.label();
     op_case.inputs = c.inputs(DType::f32);

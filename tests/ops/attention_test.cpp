@@ -223,6 +223,8 @@ TEST_CASE("attention takes heads of every width from 4 to 256") {
   uint64_t seed = 10;
   for (const uint64_t width : {4, 12, 33, 48, 72, 80, 96, 128, 160, 255, 256}) {
     const DType dtype = width % 8 == 4 ? DType::f16 : DType::f32;
+    const bool shown_by_others = width == 12 || width == 96 || width == 160 || width == 256;
+    if (shown_by_others && compiles_slowly()) continue;
     check_op(op_attention, fused(random_inputs({1, 2, 67, 67, width, width}, dtype, seed += 10)));
   }
 }

@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -32,6 +35,8 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments,
         setenv(name.c_str(), value.c_str(), 1);
       }
     }
+    // What runs the tests may ignore them (nohup), and the program would, too.
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
     // Not freopen: it would write what this process has still in its buffers.
     const int in_file = open("/dev/null", O_RDONLY);
     const int out_file = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -71,6 +76,14 @@ CommandResult RunningCommand::wait() {
 CommandResult run_command(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment) {
   return RunningCommand(arguments, environment).wait();
+}
+
+void check_failure(const CommandResult& result, int status, const std::vector<std::string>& words) {
+  INFO(result.err);
+  CHECK(result.status == status);
+  CHECK(result.out.empty());
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  for (const std::string& word : words) CHECK_THAT(result.err, Catch::Matchers::ContainsSubstring(word));
 }
 
 }  // namespace vitrine::test

@@ -43,4 +43,7 @@ class RunningCommand {
 CommandResult run_command(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment = {});
 
+// A failure as users get it: this status, one line on stderr that holds these words, nothing on stdout.
+void check_failure(const CommandResult& result, int status, const std::vector<std::string>& words);
+
 }  // namespace vitrine::test

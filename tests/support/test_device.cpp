@@ -102,6 +102,8 @@ TestDevice& test_device() {
   return *shared_device;
 }
 
+bool compiles_slowly() { return test_device().device->capabilities().loops_gather; }
+
 void require_no_validation_messages() {
   for (const std::string& message : take_messages()) FAIL("validation: " << message);
 }

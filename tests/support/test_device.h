@@ -19,6 +19,9 @@ struct TestDevice {
 
 // Skips the running test case when there is no device, or fails it when VITRINE_REQUIRE_DEVICE is 1 or all.
 TestDevice& test_device();
+// Whether compiling takes many times as long there (Capabilities::loops_gather). Then a test may leave cases that
+// show little more than others to drivers that compile quickly.
+bool compiles_slowly();
 
 // Fails the running test case if the validation layers said anything since the last call.
 void require_no_validation_messages();
