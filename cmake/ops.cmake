@@ -1,9 +1,9 @@
-# Collects the operators: every `const OpDef op_NAME` of runtime/ops/*.cpp gets a row in one generated
+# Collects the operators: every `const OpDef op_NAME` of runtime/ops/*/*.cpp gets a row in one generated
 # table (all_ops() in runtime/graph/op.h), and every `extern const FusionRule fuse_NAME` one in a second
 # (all_fusion_rules() in runtime/graph/fusion.h). Adding an operator or a rule edits no list.
 
 function(vitrine_generate_ops_table table_out)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/ops/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/ops/*/*.cpp)
   set(externs "")
   set(rows "")
   set(count 0)

@@ -1,5 +1,5 @@
-// Smaller pictures to show people. What a model is given is resized by model/preprocess.h instead, as its
-// family's library does it.
+// Smaller pictures to show people. What a model is given is resized by model/pictures/preprocess.h instead,
+// as its family's library does it.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "model/safetensors.h"
-#include "model/safetensors_writer.h"
+#include "model/files/safetensors.h"
+#include "model/files/safetensors_writer.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {

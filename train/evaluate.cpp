@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/preprocess_files.h"
+#include "model/files/preprocess_files.h"
 #include "train/data/batch_loader.h"
 
 namespace vitrine {

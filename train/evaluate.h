@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/runner.h"
 #include "train/data/dataset.h"
 #include "train/test_result.h"
 

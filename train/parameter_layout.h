@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/parameters.h"
+#include "model/vit/parameters.h"
 #include "runtime/graph/graph.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "model/json_object.h"
+#include "model/files/json_object.h"
 #include "runtime/util/json.h"
 
 namespace vitrine {

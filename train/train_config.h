@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/vit_config.h"
+#include "model/vit/vit_config.h"
 
 namespace vitrine {
 

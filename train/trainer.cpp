@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "model/weights.h"
+#include "model/files/weights.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"

@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "model/vision_transformer.h"
+#include "model/vit/vision_transformer.h"
 #include "runtime/graph/autodiff.h"
-#include "runtime/ops/adam_step.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/clip_scale.h"
-#include "runtime/ops/cross_entropy.h"
-#include "runtime/ops/sgd_step.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/training/adam_step.h"
+#include "runtime/ops/training/clip_scale.h"
+#include "runtime/ops/training/cross_entropy.h"
+#include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
 

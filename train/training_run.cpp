@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "model/safetensors_writer.h"
-#include "model/weights.h"
+#include "model/files/safetensors_writer.h"
+#include "model/files/weights.h"
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/atomic_folder.h"
 #include "runtime/util/error.h"

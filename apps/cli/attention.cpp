@@ -12,7 +12,7 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "images/png_writer.h"
-#include "model/attention_maps.h"
+#include "model/look/attention_maps.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"

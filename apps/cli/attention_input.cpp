@@ -4,9 +4,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "model/preprocess_files.h"
-#include "model/range_guard.h"
-#include "model/vit_graph.h"
+#include "model/files/preprocess_files.h"
+#include "model/run/range_guard.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"

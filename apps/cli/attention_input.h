@@ -8,8 +8,8 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/picture_options.h"
 #include "images/overlay.h"
-#include "model/attention_maps.h"
-#include "model/picture_input.h"
+#include "model/look/attention_maps.h"
+#include "model/pictures/picture_input.h"
 
 namespace vitrine::cli {
 

@@ -1,9 +1,9 @@
-// How vitrine inspect shows model/attention_table.h.
+// How vitrine inspect shows model/look/attention_table.h.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "model/attention_table.h"
+#include "model/look/attention_table.h"
 
 namespace vitrine::cli {
 

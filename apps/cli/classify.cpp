@@ -5,7 +5,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/picture_stream.h"
-#include "model/top_answers.h"
+#include "model/run/top_answers.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 

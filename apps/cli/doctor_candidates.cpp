@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "runtime/graph/kernel_choice.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/matmul.h"
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/products/matmul.h"
 
 namespace vitrine::cli {
 

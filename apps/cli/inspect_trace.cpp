@@ -9,8 +9,8 @@
 
 #include "apps/cli/attention_table.h"
 #include "apps/cli/open_device.h"
-#include "model/preprocess_picture.h"
-#include "model/trace.h"
+#include "model/look/trace.h"
+#include "model/pictures/preprocess_picture.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"

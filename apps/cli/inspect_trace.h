@@ -8,7 +8,7 @@
 
 #include "apps/cli/model_options.h"
 #include "apps/cli/picture_options.h"
-#include "model/bare_attention.h"
+#include "model/files/bare_attention.h"
 
 namespace vitrine::cli {
 

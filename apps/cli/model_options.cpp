@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "apps/cli/progress.h"
-#include "model/presets.h"
+#include "model/vit/presets.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/paths.h"

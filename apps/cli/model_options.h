@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "apps/cli/common_options.h"
-#include "model/picture_model.h"
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/picture_model.h"
+#include "model/run/runner.h"
 #include "runtime/util/npy.h"
 #include "runtime/vk/device.h"
 

@@ -6,9 +6,9 @@
 
 #include "apps/cli/model_options.h"
 #include "images/image.h"
-#include "model/picture_input.h"
-#include "model/picture_model.h"
-#include "model/preprocess.h"
+#include "model/pictures/picture_input.h"
+#include "model/pictures/preprocess.h"
+#include "model/run/picture_model.h"
 
 namespace vitrine::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/cli/picture_options.h"
-#include "model/picture_runner.h"
+#include "model/run/picture_runner.h"
 
 namespace vitrine::cli {
 

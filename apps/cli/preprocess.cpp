@@ -6,7 +6,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/picture_options.h"
-#include "model/preprocess_picture.h"
+#include "model/pictures/preprocess_picture.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"

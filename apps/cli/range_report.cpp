@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/open_device.h"
-#include "model/range_guard.h"
+#include "model/run/range_guard.h"
 #include "runtime/util/philox.h"
 #include "runtime/util/text.h"
 

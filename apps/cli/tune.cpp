@@ -8,7 +8,7 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
-#include "model/vit_graph.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/tune/sweep.h"
 #include "runtime/util/error.h"

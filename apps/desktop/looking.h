@@ -17,7 +17,7 @@
 #include "apps/desktop/gpu/texture.h"
 #include "apps/desktop/view.h"
 #include "images/color_map.h"
-#include "model/picture_view.h"
+#include "model/look/picture_view.h"
 
 namespace vitrine::desktop {
 

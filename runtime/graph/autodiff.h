@@ -63,7 +63,7 @@ struct AutodiffOptions {
 std::vector<ValueId> add_gradients(Graph& graph, std::span<const GradientSeed> seeds,
                                    std::span<const ValueId> wrt, const AutodiffOptions& options = {});
 
-// The sum of two contributions to a gradient, as a node. The operator of sums defines it (runtime/ops/binary.cpp).
+// The sum of two contributions to a gradient, as a node. The operator of sums defines it (runtime/ops/elementwise/binary.cpp).
 ValueId sum_gradients(Graph& graph, std::string name, ValueId a, ValueId b);
 
 // The graph with every node split into what rules of fusion would merge again, but for what has a derivative

@@ -1,10 +1,10 @@
 // The cases of the operators that only training needs.
-#include "runtime/ops/activation_gradient.h"
-#include "runtime/ops/gated_product_gradient.h"
-#include "runtime/ops/layer_norm_gradient.h"
-#include "runtime/ops/softmax_gradient.h"
-#include "runtime/ops/sum_rows.h"
-#include "runtime/ops/transpose.h"
+#include "runtime/ops/elementwise/activation_gradient.h"
+#include "runtime/ops/elementwise/gated_product_gradient.h"
+#include "runtime/ops/moves/sum_rows.h"
+#include "runtime/ops/moves/transpose.h"
+#include "runtime/ops/norms/layer_norm_gradient.h"
+#include "runtime/ops/norms/softmax_gradient.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/selftest/reference_gradients.h"
 

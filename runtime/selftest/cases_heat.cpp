@@ -1,10 +1,10 @@
 // What turns numbers into pixels.
 #include <cmath>
 
-#include "runtime/ops/attention_heat.h"
-#include "runtime/ops/centered_rows.h"
-#include "runtime/ops/heat.h"
-#include "runtime/ops/principal_colors.h"
+#include "runtime/ops/explain/attention_heat.h"
+#include "runtime/ops/explain/centered_rows.h"
+#include "runtime/ops/explain/heat.h"
+#include "runtime/ops/explain/principal_colors.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/selftest/reference_heat.h"
 #include "runtime/selftest/reference_matmul.h"

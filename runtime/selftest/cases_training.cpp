@@ -2,11 +2,11 @@
 #include <bit>
 #include <cmath>
 
-#include "runtime/ops/adam_step.h"
-#include "runtime/ops/clip_scale.h"
-#include "runtime/ops/cross_entropy.h"
-#include "runtime/ops/sgd_step.h"
-#include "runtime/ops/slice.h"
+#include "runtime/ops/moves/slice.h"
+#include "runtime/ops/training/adam_step.h"
+#include "runtime/ops/training/clip_scale.h"
+#include "runtime/ops/training/cross_entropy.h"
+#include "runtime/ops/training/sgd_step.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/selftest/reference_training.h"
 #include "shaders/lib/step_state.h"

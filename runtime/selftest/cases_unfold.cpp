@@ -1,10 +1,10 @@
 // The cases of what the derivatives of the operators that move data are made of.
-#include "runtime/ops/assemble_tokens_gradient.h"
-#include "runtime/ops/pad.h"
-#include "runtime/ops/pool.h"
-#include "runtime/ops/reshape.h"
-#include "runtime/ops/unfold.h"
-#include "runtime/ops/weight_gradient.h"
+#include "runtime/ops/moves/pad.h"
+#include "runtime/ops/moves/reshape.h"
+#include "runtime/ops/moves/unfold.h"
+#include "runtime/ops/products/weight_gradient.h"
+#include "runtime/ops/tokens/assemble_tokens_gradient.h"
+#include "runtime/ops/tokens/pool.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/selftest/reference_gradients.h"
 

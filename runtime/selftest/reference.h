@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/graph/tensor.h"
-#include "runtime/ops/activation.h"
+#include "runtime/ops/elementwise/activation.h"
 
 namespace vitrine::reference {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/ops/attention.h"
-#include "runtime/ops/attention_kernels.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/matmul_kernels.h"
-#include "runtime/ops/patch_embed.h"
-#include "runtime/ops/softmax.h"
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/norms/softmax.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
+#include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/selftest/op_case.h"
 #include "runtime/selftest/reference_gradients.h"
 #include "runtime/selftest/reference_matmul.h"

@@ -1,4 +1,4 @@
-// Random numbers as in runtime/util/philox.h, bit for bit, and masks of them as in runtime/ops/random_mask.h.
+// Random numbers as in runtime/util/philox.h, bit for bit, and masks of them as in runtime/ops/elementwise/random_mask.h.
 #ifndef VITRINE_PHILOX_GLSL
 #define VITRINE_PHILOX_GLSL
 

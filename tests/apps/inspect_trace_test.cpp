@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/modules.h"
-#include "model/safetensors_writer.h"
-#include "model/weights.h"
+#include "model/files/safetensors_writer.h"
+#include "model/files/weights.h"
+#include "model/vit/modules.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/command.h"

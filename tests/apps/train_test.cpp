@@ -11,8 +11,8 @@
 #include <span>
 #include <sstream>
 
-#include "model/families.h"
-#include "model/safetensors_writer.h"
+#include "model/files/families.h"
+#include "model/files/safetensors_writer.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"

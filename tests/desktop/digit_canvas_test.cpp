@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "apps/desktop/engine/digit_reader.h"
-#include "model/preprocess_files.h"
-#include "model/runner.h"
+#include "model/files/preprocess_files.h"
+#include "model/run/runner.h"
 #include "tests/desktop/hand_digits.h"
 #include "tests/support/test_device.h"
 

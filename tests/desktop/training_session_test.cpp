@@ -15,8 +15,8 @@
 
 #include "apps/desktop/engine/digit_data.h"
 #include "apps/desktop/engine/digit_reader.h"
-#include "model/safetensors.h"
-#include "model/weights.h"
+#include "model/files/safetensors.h"
+#include "model/files/weights.h"
 #include "runtime/util/philox.h"
 #include "tests/desktop/bell.h"
 #include "tests/desktop/hand_digits.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 #include "runtime/util/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
-#include "runtime/ops/binary.h"
-#include "runtime/ops/matmul.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"

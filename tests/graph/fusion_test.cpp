@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/products/matmul.h"
 #include "tests/support/constants.h"
 #include "tests/support/reference.h"
 #include "tests/support/test_device.h"

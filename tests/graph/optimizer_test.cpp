@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/adam_step.h"
-#include "runtime/ops/sgd_step.h"
+#include "runtime/ops/training/adam_step.h"
+#include "runtime/ops/training/sgd_step.h"
 #include "runtime/selftest/reference_training.h"
 #include "tests/support/constants.h"
 #include "tests/support/step.h"

@@ -9,10 +9,10 @@
 #include <new>
 #include <vector>
 
-#include "model/weights.h"
+#include "model/files/weights.h"
 #include "runtime/graph/executable.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/products/matmul.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"
 #include "train/trainer.h"

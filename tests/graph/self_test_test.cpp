@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/ops/binary.h"
+#include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/selftest/cases.h"
 #include "runtime/util/error.h"

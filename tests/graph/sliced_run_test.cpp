@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/products/matmul.h"
 #include "tests/support/constants.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/softmax.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/norms/softmax.h"
 #include "runtime/util/error.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"

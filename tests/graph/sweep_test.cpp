@@ -8,12 +8,12 @@
 #include <cstring>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/attention.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/patch_embed.h"
-#include "runtime/ops/pool.h"
-#include "runtime/ops/softmax.h"
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/norms/softmax.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/tokens/patch_embed.h"
+#include "runtime/ops/tokens/pool.h"
 #include "runtime/tune/sample_check.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"

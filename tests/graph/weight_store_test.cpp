@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "runtime/graph/executable.h"
-#include "runtime/ops/binary.h"
+#include "runtime/ops/elementwise/binary.h"
 #include "tests/support/constants.h"
 #include "tests/support/test_device.h"
 

@@ -1,5 +1,5 @@
 // Attention maps of whole models against the weights that PyTorch used in float64 (tests/parity/maps).
-#include "model/attention_maps.h"
+#include "model/look/attention_maps.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "model/vit_graph.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/test_device.h"

@@ -3,8 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/runner.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
 

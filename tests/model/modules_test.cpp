@@ -1,6 +1,6 @@
 // Each module alone against PyTorch in float64: the fixtures that tests/parity/make_module_fixtures.py
 // writes, with the modules' own weights.
-#include "model/modules.h"
+#include "model/vit/modules.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "model/module_runner.h"
-#include "model/vision_transformer.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/module_runner.h"
+#include "model/vit/vision_transformer.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/op_test.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/runner.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"

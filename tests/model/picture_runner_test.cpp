@@ -1,5 +1,5 @@
 // Pictures through preprocessing and model in one submission.
-#include "model/picture_runner.h"
+#include "model/run/picture_runner.h"
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "model/host_resample.h"
-#include "model/runner.h"
+#include "model/pictures/host_resample.h"
+#include "model/run/runner.h"
 #include "runtime/util/error.h"
 #include "tests/support/constants.h"
 #include "tests/support/op_test.h"

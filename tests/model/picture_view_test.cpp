@@ -1,5 +1,5 @@
 // What can be seen of a model that looked at a picture, against AttentionMaps and PictureRunner.
-#include "model/picture_view.h"
+#include "model/look/picture_view.h"
 
 #include <volk.h>
 
@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "images/color_map.h"
-#include "model/picture_runner.h"
+#include "model/run/picture_runner.h"
 #include "runtime/graph/bound_dispatch.h"
 #include "runtime/selftest/reference_heat.h"
 #include "runtime/util/error.h"

@@ -1,5 +1,5 @@
 // Numbers that f16 can't hold are found, and what holds them runs in f32.
-#include "model/range_guard.h"
+#include "model/run/range_guard.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -9,8 +9,8 @@
 #include <map>
 #include <span>
 
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/weights.h"
+#include "model/run/runner.h"
 #include "runtime/util/philox.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "model/safetensors.h"
-#include "model/weights.h"
+#include "model/files/safetensors.h"
+#include "model/files/weights.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/philox.h"

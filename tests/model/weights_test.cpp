@@ -1,4 +1,4 @@
-#include "model/weights.h"
+#include "model/files/weights.h"
 
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <map>
 
-#include "model/families.h"
-#include "model/parameters.h"
-#include "model/presets.h"
-#include "model/safetensors_writer.h"
+#include "model/files/families.h"
+#include "model/files/safetensors_writer.h"
+#include "model/vit/parameters.h"
+#include "model/vit/presets.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace vitrine;

@@ -1,4 +1,4 @@
-"""A freshly made model's weights as model/init_weights.cpp draws them: a function of seed, name and element.
+"""A freshly made model's weights as model/vit/init_weights.cpp draws them: a function of seed, name and element.
 
 Names are Vitrine's own (runtime parameters have timm's names); `fields` are those of a ViTConfig.
 """

@@ -1,4 +1,4 @@
-"""Vitrine's seeded random numbers (runtime/util/philox.h, model/init_weights.cpp) in NumPy.
+"""Vitrine's seeded random numbers (runtime/util/philox.h, model/vit/init_weights.cpp) in NumPy.
 
 So that a test can compare large layers without their weights being stored: both sides draw them.
 """

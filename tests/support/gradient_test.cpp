@@ -6,7 +6,7 @@
 #include <random>
 
 #include "runtime/graph/autodiff.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/unary.h"
 
 namespace vitrine::test {
 namespace {

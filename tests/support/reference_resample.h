@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ops/resample_table.h"
+#include "runtime/ops/pictures/resample_table.h"
 
 namespace vitrine::test {
 

@@ -3,7 +3,7 @@
 
 #include "images/image.h"
 #include "images/png_writer.h"
-#include "model/host_resample.h"
+#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
 #include "tests/train/sample_files.h"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "model/presets.h"
+#include "model/vit/presets.h"
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "runtime/graph/op.h"
-#include "runtime/ops/activation.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/magnitude.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/activation.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/magnitude.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {

@@ -28,7 +28,12 @@ const std::map<std::string, Folders> parts{
     {"runtime/tune", {"runtime/selftest"}},
     {"shaders", {}},
     {"images", {"runtime/util"}},
-    {"model", {"runtime/tune"}},
+    {"model/vit", {"runtime/tune"}},
+    {"model/pictures", {"runtime/tune"}},
+    {"model/files", {"model/vit", "model/pictures"}},
+    {"model/run", {"model/files"}},
+    {"model/look", {"model/run"}},
+    {"model", {"model/look"}},
     {"train", {"model", "images"}},
     {"apps/cli", {"train"}},
     {"apps/desktop/engine", {"train"}},
@@ -97,11 +102,13 @@ TEST_CASE("no source includes what lies above it") {
 
 TEST_CASE("an include that points up is found with its file and line") {
   const std::string text =
-      "// A comment: #include \"runtime/ops/binary.h\"\n#include <map>\n#include \"runtime/vk/device.h\"\n"
-      "#include \"runtime/ops/binary.h\"\n#include \"model/presets.h\"  // why\n#include \"imgui.h\"\n";
+      "// A comment: #include \"runtime/ops/elementwise/binary.h\"\n#include <map>\n#include "
+      "\"runtime/vk/device.h\"\n"
+      "#include \"runtime/ops/elementwise/binary.h\"\n#include \"model/vit/presets.h\"  // why\n#include "
+      "\"imgui.h\"\n";
   CHECK(arrows_up("runtime/graph/plan.cpp", text) ==
-        std::vector<std::string>{"runtime/graph/plan.cpp:4: runtime/ops/binary.h",
-                                 "runtime/graph/plan.cpp:5: model/presets.h"});
+        std::vector<std::string>{"runtime/graph/plan.cpp:4: runtime/ops/elementwise/binary.h",
+                                 "runtime/graph/plan.cpp:5: model/vit/presets.h"});
   CHECK(arrows_up("apps/cli/main.cpp", text).empty());
   CHECK(arrows_up("images/png.cpp", text).size() == 3);
   CHECK(arrows_up("apps/desktop/engine/a.h", "#include \"apps/desktop/gpu/b.h\"\n").size() == 1);

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "runtime/graph/plan.h"
-#include "runtime/ops/attention.h"
+#include "runtime/ops/attention/attention.h"
 #include "runtime/ops/lowering.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/patch_embed.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <vector>
 
-#include "runtime/ops/attention_kernels.h"
+#include "runtime/ops/attention/attention_kernels.h"
 
 namespace vitrine {
 namespace {

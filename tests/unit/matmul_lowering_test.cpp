@@ -3,12 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
-#include "runtime/ops/attention_kernels.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/matmul_kernels.h"
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/util/error.h"
-#include "shaders/matmul_chunk.h"
-#include "shaders/matmul_tiled.h"
+#include "shaders/products/matmul_chunk.h"
+#include "shaders/products/matmul_tiled.h"
 
 namespace vitrine {
 namespace {

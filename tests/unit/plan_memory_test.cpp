@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "model/presets.h"
-#include "model/vit_graph.h"
+#include "model/vit/presets.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/graph/plan.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/norms/layer_norm.h"
 
 using namespace vitrine;
 

@@ -6,10 +6,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "runtime/graph/conversion.h"
-#include "runtime/ops/binary.h"
-#include "runtime/ops/layer_norm.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/unary.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
 

@@ -2,9 +2,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "runtime/ops/attention_kernels.h"
-#include "runtime/ops/matmul.h"
-#include "runtime/ops/matmul_kernels.h"
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/vk/shader_table.h"
 #include "tests/support/spirv_builder.h"
 

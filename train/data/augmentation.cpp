@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/preprocess.h"
+#include "model/pictures/preprocess.h"
 #include "train/data/random_streams.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/preprocess.h"
+#include "model/pictures/preprocess.h"
 
 namespace vitrine {
 

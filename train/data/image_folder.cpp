@@ -5,7 +5,7 @@
 
 #include "images/image.h"
 #include "images/picture_files.h"
-#include "model/host_resample.h"
+#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset_kinds.h"

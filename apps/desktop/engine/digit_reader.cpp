@@ -4,9 +4,9 @@
 #include <exception>
 #include <utility>
 
-#include "model/preprocess_files.h"
-#include "model/runner.h"
-#include "model/weights.h"
+#include "model/files/preprocess_files.h"
+#include "model/files/weights.h"
+#include "model/run/runner.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 

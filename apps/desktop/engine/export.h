@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/desktop/engine/profile_bars.h"
-#include "model/top_answers.h"
+#include "model/run/top_answers.h"
 
 namespace vitrine::desktop {
 

@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "model/config_json.h"
-#include "model/presets.h"
+#include "model/files/config_json.h"
+#include "model/vit/presets.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
 #include "runtime/util/text.h"

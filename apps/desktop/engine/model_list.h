@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/hub_cache.h"
-#include "model/weights.h"
+#include "model/files/hub_cache.h"
+#include "model/files/weights.h"
 
 namespace vitrine::desktop {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/structure.h"
+#include "model/look/structure.h"
 
 namespace vitrine::desktop {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "apps/desktop/engine/digit_data.h"
-#include "model/vision_transformer.h"
+#include "model/vit/vision_transformer.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/pipeline_cache.h"
 #include "train/data/selection.h"

@@ -2,8 +2,8 @@
 #include <iostream>
 
 #include "images/image.h"
-#include "model/presets.h"
-#include "model/vit_graph.h"
+#include "model/vit/presets.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/instance.h"
 #include "train/data/dataset.h"

@@ -1,0 +1,20 @@
+// The config.json of Hugging Face's transformers.
+#pragma once
+
+#include "model/files/families.h"
+#include "model/files/json_object.h"
+#include "model/vit/vit_config.h"
+
+namespace vitrine {
+
+// Error(bad_file) when "model_type" isn't one of those that are read, with their list.
+void check_hugging_face_type(const JsonObject& object);
+
+// Where the fields of the vision model are: "vision_config" of a model that has a text tower as well.
+JsonObject vision_part(const JsonObject& object);
+
+// Fills in what the file says; what it leaves out takes the default of that type's configuration class.
+// `c` holds what the tensors tell. Error(bad_file) when they are named as another family's.
+void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c);
+
+}  // namespace vitrine

@@ -1,0 +1,198 @@
+#include "model/files/families.h"
+
+#include <algorithm>
+#include <set>
+
+namespace vitrine {
+namespace {
+
+std::string replaced(std::string text, char mark, const std::string& by) {
+  for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + by.size())) {
+    text.replace(at, 1, by);
+  }
+  return text;
+}
+
+std::string_view leaf_name(Leaf leaf) {
+  return leaf == Leaf::weight ? "weight" : leaf == Leaf::bias ? "bias" : "";
+}
+
+std::string tensor_name(std::string_view path, const Parameter& parameter, const std::string& prefix) {
+  std::string name = path.starts_with('~') ? prefix + std::string(path.substr(1)) : std::string(path);
+  return replaced(std::move(name), '*', std::to_string(parameter.block)) +
+         std::string(leaf_name(parameter.leaf));
+}
+
+bool is_token_table(Module module) {
+  return module == Module::class_token || module == Module::distillation_token ||
+         module == Module::registers || module == Module::positions || module == Module::pool_latent;
+}
+
+// Leading ones of tokens and positions carry no meaning.
+bool same_shape(Module module, std::span<const uint64_t> found, std::span<const uint64_t> expected) {
+  if (is_token_table(module)) {
+    while (!found.empty() && found.front() == 1) found = found.subspan(1);
+    while (!expected.empty() && expected.front() == 1) expected = expected.subspan(1);
+  }
+  return std::ranges::equal(found, expected);
+}
+
+// The shapes of a parameter's parts; their first axes add up to the parameter's.
+std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& config, size_t part,
+                                 size_t parts) {
+  std::vector<uint64_t> shape(parameter.shape.dims().begin(), parameter.shape.dims().end());
+  if (parts > 1 && parameter.module == Module::qkv) {
+    shape[0] = part < 2 ? config.key_columns() : config.value_columns();
+  }
+  return shape;
+}
+
+// What a file of this family may hold besides the tensors of this model.
+std::vector<std::string> unused_names(const ViTConfig& config, const Naming& naming) {
+  std::vector<std::string> unused(naming.family->unused.begin(), naming.family->unused.end());
+  std::vector<Module> spare = naming.family->spare;
+  if (config.classes == 0) spare.insert(spare.end(), {Module::head, Module::distillation_head});
+  for (const Module module : spare) {
+    const ModulePath* path = naming.family->find(module);
+    if (!path) continue;
+    for (const auto* names : {&path->parts, &path->alternative}) {
+      for (const std::string_view name : *names) {
+        const std::string bare(name.substr(name.starts_with('~') ? 1 : 0));
+        unused.insert(unused.end(), {bare, bare + "weight", bare + "bias"});
+      }
+    }
+  }
+  return unused;
+}
+
+bool is_unused(std::string_view name, const std::vector<std::string>& unused, std::string_view prefix) {
+  const auto fits = [](std::string_view found, std::string_view known) {
+    return known.ends_with('*') ? found.starts_with(known.substr(0, known.size() - 1)) : found == known;
+  };
+  return std::ranges::any_of(unused, [&](const std::string& known) {
+    return fits(name, known) || (name.starts_with(prefix) && fits(name.substr(prefix.size()), known));
+  });
+}
+
+}  // namespace
+
+const ModulePath* Family::find(Module module) const {
+  for (const ModulePath& path : paths) {
+    if (path.module == module) return &path;
+  }
+  return nullptr;
+}
+
+const Family& family_named(std::string_view name) {
+  for (const Family* family : all_families()) {
+    if (family->name == name) return *family;
+  }
+  throw Error(ErrorCode::usage, "there is no family of models named '" + std::string(name) + "'");
+}
+
+std::string shape_text(std::span<const uint64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+Naming recognise(const TensorShapes& tensors, const std::string& file) {
+  for (const Family* family : all_families()) {
+    for (const auto& [name, shape] : tensors) {
+      if (!name.ends_with(family->landmarks.front())) continue;
+      const std::string prefix = name.substr(0, name.size() - family->landmarks.front().size());
+      const bool prefixed = family->find(Module::patch)->parts.front().starts_with('~');
+      if (!prefix.empty() && (!prefixed || !prefix.ends_with('.'))) continue;
+      const bool all = std::ranges::all_of(family->landmarks, [&](std::string_view landmark) {
+        return tensors.contains(prefix + std::string(landmark));
+      });
+      if (all) return {family, prefix};
+    }
+  }
+  std::string expected;
+  for (const Family* family : all_families()) {
+    expected += (expected.empty() ? "'" : ", '") + std::string(family->landmarks.front()) + "' (" +
+                std::string(family->title) + ")";
+  }
+  const std::string found =
+      tensors.empty() ? "no tensors" : "tensors such as '" + tensors.begin()->first + "'";
+  throw Error(ErrorCode::bad_file, file + ": found " + found + ", expected one of " + expected);
+}
+
+std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& config, const Naming& naming,
+                                 const TensorShapes& tensors) {
+  const ModulePath* path = naming.family->find(parameter.module);
+  if (!path) return {};
+  const std::vector<std::string_view>* names = &path->parts;
+  if (!path->alternative.empty() &&
+      !tensors.contains(tensor_name(names->front(), parameter, naming.prefix))) {
+    names = &path->alternative;
+  }
+  std::vector<FilePart> parts;
+  for (size_t i = 0; i < names->size(); ++i) {
+    const std::string name = tensor_name((*names)[i], parameter, naming.prefix);
+    std::vector<uint64_t> shape = part_shape(parameter, config, i, names->size());
+    if (name.find('#') != std::string::npos) {
+      shape.erase(shape.begin());
+      for (uint64_t head = 0; head < config.heads; ++head) {
+        parts.push_back({replaced(name, '#', std::to_string(head)), shape});
+      }
+      continue;
+    }
+    if (is_token_table(parameter.module)) {
+      while (shape.size() < naming.family->token_rank) shape.insert(shape.begin(), 1);
+    }
+    if (naming.family->linear_patches && shape.size() == 4)
+      shape = {shape[0], shape[1] * shape[2] * shape[3]};
+    FilePart part{name, std::move(shape)};
+    if (const Share& share = path->share; share.of > 1) {
+      part.rows = part.shape[0];
+      const uint64_t unit = part.rows / (share.end - share.begin);
+      part.first_row = share.begin * unit;
+      part.shape[0] = share.of * unit;
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& tensors,
+                                                           const ViTConfig& config, const Naming& naming,
+                                                           const std::string& file) {
+  std::map<std::string, std::vector<FilePart>> found_parts;
+  std::set<std::string, std::less<>> used;
+  for (const Parameter& parameter : parameters_of(config)) {
+    if (!parameter.learned()) continue;
+    const std::vector<FilePart> parts = file_parts(parameter, config, naming, tensors);
+    if (parts.empty()) {
+      throw Error(ErrorCode::bad_file, file + ": the configuration asks for '" + parameter.name + "' " +
+                                           parameter.shape.to_string() + ", which a " +
+                                           std::string(naming.family->title) + " checkpoint has no name for");
+    }
+    for (const FilePart& part : parts) {
+      const auto found = tensors.find(part.name);
+      if (found == tensors.end()) {
+        throw Error(ErrorCode::bad_file, file + ": tensor '" + part.name + "' is missing, expected shape " +
+                                             shape_text(part.shape));
+      }
+      if (!same_shape(parameter.module, found->second, part.shape)) {
+        throw Error(ErrorCode::bad_file, file + ": tensor '" + part.name + "' has shape " +
+                                             shape_text(found->second) + ", expected " +
+                                             shape_text(part.shape));
+      }
+      used.insert(part.name);
+    }
+    found_parts.emplace(parameter.name, parts);
+  }
+  const std::vector<std::string> unused = unused_names(config, naming);
+  for (const auto& [name, shape] : tensors) {
+    if (!used.contains(name) && !is_unused(name, unused, naming.prefix)) {
+      throw Error(ErrorCode::bad_file, file + ": tensor '" + name + "' " + shape_text(shape) +
+                                           " is left over, expected no such tensor in a " +
+                                           std::string(naming.family->title) + " of this configuration");
+    }
+  }
+  return found_parts;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,106 @@
+// How the families of published checkpoints name their tensors. A family is a table: which paths in
+// the file make up each module of a ViTConfig, and the few rules that names and shapes can't tell.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/vit/parameters.h"
+#include "model/vit/vit_config.h"
+
+namespace vitrine {
+
+// Names and shapes of a checkpoint's tensors, all that families look at.
+using TensorShapes = std::map<std::string, std::vector<uint64_t>, std::less<>>;
+
+// The part of a tensor's first axis from begin / of to end / of.
+struct Share {
+  uint64_t begin = 0, end = 1, of = 1;
+};
+
+// Where a module's tensors are. In a path, * is the block, # each head in turn, and a leading ~ the
+// checkpoint's prefix. The leaf ("weight", "bias") is appended; a path of a lone tensor has none.
+struct ModulePath {
+  Module module;
+  // Tensors that are concatenated along the first axis, in this order.
+  std::vector<std::string_view> parts;
+  // Other names of the same, tried when the first of `parts` isn't there.
+  std::vector<std::string_view> alternative = {};
+  // What the module has of each, where the file fuses it with another module's.
+  Share share = {};
+};
+
+struct Family {
+  std::string_view name;   // "timm"
+  std::string_view title;  // "timm ViT"
+  // Tensors that every checkpoint of the family has; the first one shows the prefix.
+  std::vector<std::string_view> landmarks;
+  std::vector<ModulePath> paths;
+  // Names, with or without the prefix, that the family is known to carry and inference has no use for.
+  // One that ends in * stands for all that begin so.
+  std::vector<std::string_view> unused = {};
+  // Modules that a file may hold although its model does without them.
+  std::vector<Module> spare = {};
+  // Which rows the position table may have, the first that fits.
+  std::vector<PositionSpan> position_spans = {PositionSpan::all, PositionSpan::class_and_patches,
+                                              PositionSpan::patches};
+  bool linear_patches = false;  // the patch projection is stored as [dim, channels*height*width]
+  bool whole_patches = false;   // the family's code refuses images that leave pixels outside the patches
+  size_t token_rank = 3;        // tokens and positions are stored with leading ones up to this rank
+  double eps = 1e-6;
+  PositionResize position_resize = PositionResize::bicubic;
+  // What this family alone knows; called once the rest is inferred.
+  void (*adjust)(const TensorShapes&, ViTConfig&) = nullptr;
+
+  const ModulePath* find(Module module) const;
+};
+
+std::span<const Family* const> all_families();
+const Family& family_named(std::string_view name);
+
+// A family together with the checkpoint's own prefix ("vit.", "deit." or none).
+struct Naming {
+  const Family* family = nullptr;
+  std::string prefix;
+};
+
+// The family that these names belong to. Throws Error(bad_file) naming `file`.
+Naming recognise(const TensorShapes& tensors, const std::string& file);
+
+// What is known of a model from elsewhere before its tensors are looked at; 0: not known.
+struct InferHints {
+  uint64_t heads = 0;
+  uint64_t image_height = 0, image_width = 0;
+};
+
+// What names and shapes tell of the model. Without hints the head count takes the rule for this width
+// (0 where there is none: validate() then asks for it), and the image is square.
+ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const std::string& file,
+                       const InferHints& hints = {});
+
+// One tensor of the file that makes up (a part of) a parameter.
+struct FilePart {
+  std::string name;
+  std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
+  // The rows of its first axis that are the parameter's; 0: all.
+  uint64_t first_row = 0, rows = 0;
+  bool operator==(const FilePart&) const = default;
+};
+
+// Where a learned parameter is found in a file of this family, in order of concatenation.
+std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& config, const Naming& naming,
+                                 const TensorShapes& tensors);
+
+// The parts of every learned parameter by canonical name. Throws Error(bad_file) for a tensor that is
+// missing, of the wrong shape or left over, with its name, what was found and what was expected.
+std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& tensors,
+                                                           const ViTConfig& config, const Naming& naming,
+                                                           const std::string& file);
+
+std::string shape_text(std::span<const uint64_t> shape);  // "[768, 3, 16, 16]"
+
+}  // namespace vitrine

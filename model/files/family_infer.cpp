@@ -1,0 +1,199 @@
+// From names and shapes to a ViTConfig.
+#include <cmath>
+
+#include "model/files/families.h"
+
+namespace vitrine {
+namespace {
+
+// A model's own sizes are small numbers; anything larger is a hostile file and ends the inference.
+constexpr uint64_t max_extent = 1u << 24;
+
+uint64_t whole_root(uint64_t n) {
+  const uint64_t root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(n))));
+  return root * root == n ? root : 0;
+}
+
+class Reader {
+ public:
+  Reader(const TensorShapes& tensors, const Naming& naming, const std::string& file)
+      : tensors_(tensors), naming_(naming), file_(file) {
+    asked_.heads = 1024;  // while they are being counted, any head may be there
+  }
+
+  // The shape of a module's first tensor in the file; nothing when it isn't there.
+  const std::vector<uint64_t>* find(Module module, Leaf leaf, uint64_t block = 0, size_t part = 0) const {
+    const auto name = name_of(module, leaf, block, part);
+    if (name.empty()) return nullptr;
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) return nullptr;
+    for (const uint64_t extent : found->second) {
+      if (extent == 0 || extent > max_extent) fail(name, found->second, "extents from 1 to 16777216");
+    }
+    return &found->second;
+  }
+  bool has(Module module, Leaf leaf, uint64_t block = 0) const {
+    return find(module, leaf, block) != nullptr;
+  }
+  // The same, of a given rank.
+  const std::vector<uint64_t>& get(Module module, Leaf leaf, size_t rank, size_t part = 0) const {
+    const auto* shape = find(module, leaf, 0, part);
+    const std::string name = name_of(module, leaf, 0, part);
+    if (!shape)
+      throw Error(ErrorCode::bad_file,
+                  file_ + ": tensor '" + name + "' is missing, expected one of rank " + std::to_string(rank));
+    if (shape->size() != rank) fail(name, *shape, "rank " + std::to_string(rank));
+    return *shape;
+  }
+  [[noreturn]] void fail(const std::string& name, const std::vector<uint64_t>& shape,
+                         const std::string& expected) const {
+    throw Error(ErrorCode::bad_file,
+                file_ + ": tensor '" + name + "' has shape " + shape_text(shape) + ", expected " + expected);
+  }
+  std::string name_of(Module module, Leaf leaf, uint64_t block, size_t part) const {
+    const auto parts =
+        file_parts({.name = {}, .module = module, .leaf = leaf, .block = block, .shape = {1, 1}}, asked_,
+                   naming_, tensors_);
+    return part < parts.size() ? parts[part].name : std::string();
+  }
+  const Family& family() const { return *naming_.family; }
+  size_t part_count(Module module, Leaf leaf) const {
+    size_t count = 0;
+    while (find(module, leaf, 0, count)) ++count;
+    return count;
+  }
+
+ private:
+  const TensorShapes& tensors_;
+  const Naming& naming_;
+  const std::string& file_;
+  ViTConfig asked_;  // only names are made from it
+};
+
+// The head counts of published models by width; most others have heads of width 64. At width 1536 only
+// DINOv2, whose branches are scaled, has those; SigLIP's heads are 96 wide.
+uint64_t usual_heads(uint64_t dim, bool layer_scale) {
+  switch (dim) {
+    case 1536:
+      return layer_scale ? 24 : 16;
+    case 1152:
+    case 1280:
+    case 1408:
+    case 1664:
+      return 16;
+    default:
+      return dim % 64 == 0 ? dim / 64 : 0;
+  }
+}
+
+void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) {
+  if (hints.image_height) c.image_height = hints.image_height;
+  if (hints.image_width) c.image_width = hints.image_width;
+  const auto* table = read.find(Module::positions, Leaf::whole);
+  if (!table) {
+    c.positions = Positions::none;
+    return;
+  }
+  c.positions = Positions::learned;
+  const uint64_t rows = table->size() < 2 ? 0 : (*table)[table->size() - 2];
+  const uint64_t token_count = c.class_token + c.distillation_token;
+  const bool image_known = hints.image_height && hints.image_width && c.patch_height && c.patch_width;
+  for (const PositionSpan span : read.family().position_spans) {
+    const uint64_t others = span == PositionSpan::all                 ? token_count + c.registers
+                            : span == PositionSpan::class_and_patches ? token_count
+                                                                      : 0;
+    if (rows <= others || (span == PositionSpan::class_and_patches && token_count == 0)) continue;
+    const uint64_t side = whole_root(rows - others);
+    if (image_known ? rows - others != c.patches() : side == 0) continue;
+    c.position_span = span;
+    if (!image_known) {
+      c.image_height = side * c.patch_height;
+      c.image_width = side * c.patch_width;
+    }
+    return;
+  }
+  if (image_known) return;  // the shape will not match, and match_tensors() says so
+  read.fail(read.name_of(Module::positions, Leaf::whole, 0, 0), *table,
+            "a square number of patches besides the " + std::to_string(token_count + c.registers) +
+                " other tokens (--set image_height=H --set image_width=W for any other)");
+}
+
+void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
+  c.projection = read.has(Module::projection, Leaf::weight);
+  if (read.has(Module::q, Leaf::weight)) {
+    c.per_head_maps = true;
+    c.qkv_bias = read.has(Module::q, Leaf::bias);
+    c.heads = heads;
+    return;
+  }
+  c.qkv_bias = read.has(Module::qkv, Leaf::bias);
+  c.heads = heads ? heads : usual_heads(c.dim, c.layer_scale);
+  const size_t parts = read.part_count(Module::qkv, Leaf::weight);
+  const uint64_t first = read.get(Module::qkv, Leaf::weight, 2)[0];
+  uint64_t values = c.projection ? read.get(Module::projection, Leaf::weight, 2)[1] : c.dim;
+  uint64_t keys = parts > 1 ? first : first > values ? (first - values) / 2 : 0;
+  if (c.heads && keys && keys != c.dim) c.key_width = keys / c.heads;
+  if (c.heads && values != c.dim) c.value_width = values / c.heads;
+}
+
+}  // namespace
+
+ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const std::string& file,
+                       const InferHints& hints) {
+  ViTConfig c;
+  uint64_t heads = hints.heads;
+  const Reader read(tensors, naming, file);
+  c.eps = naming.family->eps;
+  c.position_resize = naming.family->position_resize;
+  const auto& patch = read.get(Module::patch, Leaf::weight, naming.family->linear_patches ? 2 : 4);
+  c.dim = patch[0];
+  if (!naming.family->linear_patches) {
+    c.channels = patch[1];
+    c.patch_height = patch[2];
+    c.patch_width = patch[3];
+  }
+  c.patch_bias = read.has(Module::patch, Leaf::bias);
+  c.patch_norm = read.has(Module::patch_norm, Leaf::weight);
+  c.pre_norm = read.has(Module::pre_norm, Leaf::weight);
+  c.class_token = read.has(Module::class_token, Leaf::whole);
+  c.distillation_token = read.has(Module::distillation_token, Leaf::whole);
+  if (const auto* registers = read.find(Module::registers, Leaf::whole)) {
+    c.registers = registers->size() < 2 ? 0 : (*registers)[registers->size() - 2];
+  }
+  c.depth = 0;
+  while (c.depth < tensors.size() && read.has(Module::norm1, Leaf::weight, c.depth)) ++c.depth;
+  if (!heads && read.has(Module::q, Leaf::weight)) heads = read.part_count(Module::q, Leaf::weight);
+  if (read.has(Module::q, Leaf::weight)) {
+    const auto& q = read.get(Module::q, Leaf::weight, 2);
+    const auto& v = read.get(Module::v, Leaf::weight, 2);
+    if (heads && q[0] * heads != c.dim) c.key_width = q[0];
+    if (heads && v[0] * heads != c.dim) c.value_width = v[0];
+  }
+  infer_positions(read, c, hints);
+  const uint64_t fc1 = read.get(Module::fc1, Leaf::weight, 2)[0],
+                 fc2 = read.get(Module::fc2, Leaf::weight, 2)[1];
+  c.mlp_hidden = fc2;
+  if (fc1 == 2 * fc2) {
+    c.mlp = MlpKind::swiglu;
+    c.activation = Activation::silu;
+  }
+  c.layer_scale = read.has(Module::scale1, Leaf::whole);
+  c.final_norm = read.has(Module::norm, Leaf::weight);
+  c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
+  const bool probe = read.has(Module::pool_latent, Leaf::whole);
+  c.pool = probe ? Pool::attention : c.fc_norm || !c.class_token ? Pool::mean : Pool::token;
+  c.classes = 0;
+  if (read.has(Module::pre_logits, Leaf::weight)) {
+    c.representation_size = read.get(Module::pre_logits, Leaf::weight, 2)[0];
+  }
+  if (read.has(Module::embedding, Leaf::weight)) {
+    c.embedding_size = read.get(Module::embedding, Leaf::weight, 2)[0];
+  }
+  if (read.has(Module::head, Leaf::weight)) c.classes = read.get(Module::head, Leaf::weight, 2)[0];
+  c.distilled_head = read.has(Module::distillation_head, Leaf::weight);
+  infer_attention(read, c, heads);
+  if (naming.family->adjust) naming.family->adjust(tensors, c);
+  return c;
+}
+
+}  // namespace vitrine

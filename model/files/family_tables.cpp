@@ -1,0 +1,141 @@
+// The families' tables. A new family is a new table here and a line in all_families().
+#include <array>
+#include <cmath>
+
+#include "model/files/hugging_face_tables.h"
+
+namespace vitrine {
+namespace {
+
+void adjust_timm(const TensorShapes&, ViTConfig& c) {
+  if (c.pre_norm) c.eps = 1e-5;  // CLIP's towers
+}
+
+const Family& timm() {
+  static const Family family{
+      .name = "timm",
+      .title = "timm ViT",
+      .landmarks = {"patch_embed.proj.weight", "blocks.0.norm1.weight"},
+      .paths = {{Module::patch, {"patch_embed.proj."}},
+                {Module::patch_norm, {"patch_embed.norm."}},
+                {Module::class_token, {"cls_token"}},
+                {Module::distillation_token, {"dist_token"}},
+                {Module::registers, {"reg_token"}},
+                {Module::positions, {"pos_embed"}},
+                {Module::pre_norm, {"norm_pre."}},
+                {Module::norm1, {"blocks.*.norm1."}},
+                {Module::qkv, {"blocks.*.attn.qkv."}},
+                {Module::q, {"blocks.*.attn.q."}},
+                {Module::k, {"blocks.*.attn.k."}},
+                {Module::v, {"blocks.*.attn.v."}},
+                {Module::projection, {"blocks.*.attn.proj."}},
+                {Module::scale1, {"blocks.*.ls1.gamma"}},
+                {Module::norm2, {"blocks.*.norm2."}},
+                {Module::fc1, {"blocks.*.mlp.fc1."}},
+                {Module::fc2, {"blocks.*.mlp.fc2."}},
+                {Module::scale2, {"blocks.*.ls2.gamma"}},
+                {Module::norm, {"norm."}},
+                {Module::pool_latent, {"attn_pool.latent"}},
+                {Module::pool_q, {"attn_pool.q."}},
+                {Module::pool_kv, {"attn_pool.kv."}},
+                {Module::pool_projection, {"attn_pool.proj."}},
+                {Module::pool_norm, {"attn_pool.norm."}},
+                {Module::pool_fc1, {"attn_pool.mlp.fc1."}},
+                {Module::pool_fc2, {"attn_pool.mlp.fc2."}},
+                {Module::fc_norm, {"fc_norm."}},
+                {Module::pre_logits, {"pre_logits.fc."}},
+                {Module::head, {"head."}},
+                {Module::distillation_head, {"head_dist."}}},
+      .position_spans = {PositionSpan::all, PositionSpan::patches},
+      .position_resize = PositionResize::bicubic_antialias,
+      .adjust = adjust_timm,
+  };
+  return family;
+}
+
+const Family& torchvision() {
+  static const Family family{
+      .name = "torchvision",
+      .title = "torchvision ViT",
+      .landmarks = {"conv_proj.weight", "encoder.layers.encoder_layer_0.ln_1.weight"},
+      .paths = {{Module::patch, {"conv_proj."}},
+                {Module::class_token, {"class_token"}},
+                {Module::positions, {"encoder.pos_embedding"}},
+                {Module::norm1, {"encoder.layers.encoder_layer_*.ln_1."}},
+                {Module::qkv, {"encoder.layers.encoder_layer_*.self_attention.in_proj_"}},
+                {Module::projection, {"encoder.layers.encoder_layer_*.self_attention.out_proj."}},
+                {Module::norm2, {"encoder.layers.encoder_layer_*.ln_2."}},
+                {Module::fc1,
+                 {"encoder.layers.encoder_layer_*.mlp.0."},
+                 {"encoder.layers.encoder_layer_*.mlp.linear_1."}},
+                {Module::fc2,
+                 {"encoder.layers.encoder_layer_*.mlp.3."},
+                 {"encoder.layers.encoder_layer_*.mlp.linear_2."}},
+                {Module::norm, {"encoder.ln."}},
+                {Module::pre_logits, {"heads.pre_logits."}},
+                {Module::head, {"heads.head."}}},
+      .whole_patches = true,
+      .position_resize = PositionResize::bicubic_corners,
+  };
+  return family;
+}
+
+// Names don't say how large the image is (its positions are computed) or how many channels it has:
+// seven patches a side, and one channel where that makes the patches square, else three.
+void adjust_myvit(const TensorShapes& tensors, ViTConfig& c) {
+  const uint64_t inputs = tensors.at("linear_mapper.weight").back();
+  for (const uint64_t channels : {uint64_t{1}, uint64_t{3}}) {
+    const uint64_t side = static_cast<uint64_t>(
+        std::llround(std::sqrt(static_cast<double>(inputs) / static_cast<double>(channels))));
+    if (channels * side * side != inputs) continue;
+    c.channels = channels;
+    c.patch_height = c.patch_width = side;
+    break;
+  }
+  c.image_height = 7 * c.patch_height;
+  c.image_width = 7 * c.patch_width;
+  c.positions = Positions::sincos;
+  c.softmax_output = c.classes > 0;
+  c.init = InitRule::torch;
+}
+
+const Family& myvit() {
+  static const Family family{
+      .name = "myvit",
+      .title = "MyViT",
+      .landmarks = {"linear_mapper.weight", "blocks.0.mhsa.q_mappings.0.weight"},
+      .paths = {{Module::patch, {"linear_mapper."}},
+                {Module::class_token, {"class_token"}},
+                {Module::norm1, {"blocks.*.norm1."}},
+                {Module::q, {"blocks.*.mhsa.q_mappings.#."}},
+                {Module::k, {"blocks.*.mhsa.k_mappings.#."}},
+                {Module::v, {"blocks.*.mhsa.v_mappings.#."}},
+                {Module::norm2, {"blocks.*.norm2."}},
+                {Module::fc1, {"blocks.*.mlp.0."}},
+                {Module::fc2, {"blocks.*.mlp.2."}},
+                {Module::head, {"mlp.0."}}},
+      .unused = {"positional_embeddings"},
+      .linear_patches = true,
+      .whole_patches = true,
+      .token_rank = 2,
+      .eps = 1e-5,
+      .adjust = adjust_myvit,
+  };
+  return family;
+}
+
+}  // namespace
+
+std::span<const Family* const> all_families() {
+  // SigLIP's names are CLIP's without one, so CLIP comes first.
+  static const std::array<const Family*, 7> families{&timm(),
+                                                     &hugging_face_vit(),
+                                                     &hugging_face_dinov2(),
+                                                     &hugging_face_clip(),
+                                                     &hugging_face_siglip(),
+                                                     &torchvision(),
+                                                     &myvit()};
+  return families;
+}
+
+}  // namespace vitrine

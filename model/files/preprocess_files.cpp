@@ -1,0 +1,256 @@
+#include "model/files/preprocess_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/files/json_object.h"
+#include "runtime/util/error.h"
+#include "runtime/util/json.h"
+#include "runtime/util/paths.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+using Json = nlohmann::json;
+
+// ---- transformers ----------------------------------------------------------------------------------
+
+// What a processor's class decides: its defaults, and what a lone number as size means.
+struct Processor {
+  std::string_view name;        // of the class, without ImageProcessor or FeatureExtractor
+  std::string_view profile;     // whose defaults it has
+  std::string_view model_type;  // the first of those that use it
+  bool number_is_square = true;
+  bool fixed_size = false;  // knows no shortest_edge
+  bool crops = true;        // looks at crop_size
+};
+constexpr Processor processors[] = {
+    {"ViT", "hf", "vit", true, true, false},           {"DeiT", "hf-deit", "deit", true, true, true},
+    {"Bit", "clip", "dinov2", false, false, true},     {"CLIP", "clip", "clip", false, false, true},
+    {"Siglip", "siglip", "siglip", true, true, false},
+};
+
+const Processor* processor_of_class(std::string name) {
+  const auto cut = [&](std::string_view end) {
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  };
+  cut("Fast");
+  cut("Pil");
+  cut("ImageProcessor");
+  cut("FeatureExtractor");
+  for (const Processor& processor : processors) {
+    if (processor.name == name) return &processor;
+  }
+  return nullptr;
+}
+
+const Processor* processor_of_model(std::string_view type) {
+  if (type == "dinov2_with_registers") type = "dinov2";
+  if (type == "clip_vision_model") type = "clip";
+  if (type == "siglip_vision_model") type = "siglip";
+  for (const Processor& processor : processors) {
+    if (processor.model_type == type) return &processor;
+  }
+  return nullptr;
+}
+
+const Processor& processor_for(const JsonObject& object, std::string_view model_type) {
+  for (const char* key : {"image_processor_type", "feature_extractor_type"}) {
+    const auto name = object.text(key);
+    if (!name) continue;
+    if (const Processor* found = processor_of_class(*name)) return *found;
+    object.fail(key, Json(*name),
+                "ViTImageProcessor, DeiTImageProcessor, BitImageProcessor, CLIPImageProcessor or "
+                "SiglipImageProcessor; --profile says which of " +
+                    profile_names() + " to take instead");
+  }
+  if (const Processor* found = processor_of_model(model_type)) return *found;
+  throw Error(ErrorCode::bad_file, object.file() +
+                                       ": found no image_processor_type, expected the name of a class; "
+                                       "--profile says which of " +
+                                       profile_names() + " to take instead");
+}
+
+// {"height": h, "width": w}, [h, w] or a number.
+bool read_sides(const JsonObject& object, const char* key, const Json& value, uint64_t& height,
+                uint64_t& width) {
+  if (const auto number = as_whole(value)) {
+    height = width = *number;
+    return true;
+  }
+  if (value.is_array()) {
+    object.sides(key, height, width);
+    return true;
+  }
+  if (!value.is_object() || !value.contains("height") || !value.contains("width")) return false;
+  const JsonObject sides(value, object.file());
+  height = sides.whole("height").value_or(0);
+  width = sides.whole("width").value_or(0);
+  return true;
+}
+
+void read_size(const JsonObject& object, const Processor& processor, Preprocess& p) {
+  const Json* value = object.find("size");
+  if (!value) return;
+  const bool lone_short_side = value->is_number() && !processor.number_is_square;
+  if (!lone_short_side && read_sides(object, "size", *value, p.resize_height, p.resize_width)) {
+    p.resize = ResizeRule::stretch;
+    return;
+  }
+  const auto side = lone_short_side ? as_whole(*value)
+                    : value->is_object() && value->contains("shortest_edge")
+                        ? as_whole((*value)["shortest_edge"])
+                        : std::nullopt;
+  if (!side || processor.fixed_size) {
+    object.fail(
+        "size", *value,
+        processor.fixed_size ? "height and width, or a number" : "shortest_edge, or height and width");
+  }
+  p.resize = ResizeRule::short_side;
+  p.resize_height = p.resize_width = *side;
+}
+
+std::vector<double> numbers(const JsonObject& object, const char* key, std::vector<double> otherwise) {
+  const Json* value = object.find(key);
+  if (!value) return otherwise;
+  std::vector<double> out;
+  if (value->is_number()) out.push_back(value->get<double>());
+  if (value->is_array()) {
+    for (const Json& element : *value) {
+      if (!element.is_number()) object.fail(key, *value, "a list of numbers");
+      out.push_back(element.get<double>());
+    }
+  }
+  if (out.empty() || out.size() > 4)
+    object.fail(key, *value, "a number, or one for each of up to 4 channels");
+  return out;
+}
+
+Filter hugging_face_filter(const JsonObject& object, Filter otherwise) {
+  const auto code = object.whole("resample");
+  if (!code) return otherwise;
+  if (const auto filter = filter_numbered(static_cast<int64_t>(*code))) return *filter;
+  object.fail("resample", *object.find("resample"), "one of Pillow's filters, 0 to 5");
+}
+
+// ---- timm ------------------------------------------------------------------------------------------
+
+Filter timm_filter(const JsonObject& object) {
+  const std::string name = object.text("interpolation").value_or("bicubic");
+  if (const auto filter = filter_named(name)) return *filter;
+  object.fail("interpolation", Json(name), "nearest, box, bilinear, hamming, bicubic or lanczos");
+}
+
+// ---- whose -----------------------------------------------------------------------------------------
+
+std::string_view usual_profile(std::string_view family, std::string_view model_type) {
+  if (const Processor* processor = processor_of_model(model_type))
+    return processor->model_type == "dinov2" ? "hf-dinov2" : processor->profile;
+  for (const auto& [known, profile] :
+       {std::pair<std::string_view, std::string_view>{"torchvision", "torchvision"},
+        {"myvit", "grey"},
+        {"timm", "timm"},
+        {"random", "timm"}}) {
+    if (family == known) return profile;
+  }
+  for (const std::string_view part : {"dinov2", "clip", "siglip"}) {
+    if (family.find(part) != std::string_view::npos)
+      return part == "dinov2" ? std::string_view("hf-dinov2") : part;
+  }
+  return "hf";
+}
+
+}  // namespace
+
+Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model_type,
+                                        const std::string& file) {
+  const JsonObject object(json, file);
+  const Processor& processor = processor_for(object, model_type);
+  Preprocess p = profile_named(processor.profile, 224, 224);
+  if (processor.name == "DeiT") p.mean = p.std = {0.5, 0.5, 0.5};  // the class's own default
+  p.profile = file;
+  read_size(object, processor, p);
+  p.filter = hugging_face_filter(object, p.filter);
+  if (!object.flag("do_resize").value_or(true)) p.resize = ResizeRule::none;
+  if (processor.crops) {
+    if (const Json* value = object.find("crop_size")) {
+      if (!read_sides(object, "crop_size", *value, p.crop_height, p.crop_width))
+        object.fail("crop_size", *value, "height and width, or a number");
+    }
+    if (!object.flag("do_center_crop").value_or(true)) p.crop = CropRule::none;
+  }
+  p.factor = object.number("rescale_factor").value_or(1.0 / 255);
+  if (!object.flag("do_rescale").value_or(true)) p.scale = ScaleRule::none;
+  p.normalize = object.flag("do_normalize").value_or(true);
+  p.mean = numbers(object, "image_mean", p.mean);
+  p.std = numbers(object, "image_std", p.std);
+  p.validate(file);
+  return p;
+}
+
+Preprocess read_timm_preprocess(const Json& json, const ViTConfig& config, const std::string& file) {
+  const JsonObject top(json, file);
+  const JsonObject object = top.object("pretrained_cfg").value_or(top);
+  uint64_t height = config.image_height, width = config.image_width;
+  if (const Json* size = object.find("input_size")) {
+    const bool three = size->is_array() && size->size() == 3;
+    const auto h = three ? as_whole((*size)[1]) : std::nullopt,
+               w = three ? as_whole((*size)[2]) : std::nullopt;
+    if (!h || !w) object.fail("input_size", *size, "[channels, height, width]");
+    height = *h;
+    width = *w;
+  }
+  Preprocess p;
+  p.profile = file;
+  p.filter = timm_filter(object);
+  p.mean = numbers(object, "mean", {0.485, 0.456, 0.406});
+  p.std = numbers(object, "std", {0.229, 0.224, 0.225});
+  p.crop_pct = object.number("crop_pct").value_or(0.875);
+  if (!(p.crop_pct > 0.01 && p.crop_pct <= 10))
+    object.fail("crop_pct", *object.find("crop_pct"), "a number above 0.01 and up to 10");
+  p.crop = CropRule::half_even;
+  const std::string mode = object.text("crop_mode").value_or("center");
+  if (mode == "center") {
+    p.resize = ResizeRule::short_side;
+  } else if (mode == "squash") {
+    p.resize = ResizeRule::stretch;
+  } else if (mode == "border") {
+    p.resize = ResizeRule::contain;
+    for (size_t c = 0; c < 3; ++c) {
+      const double mean = p.mean[p.mean.size() == 3 ? c : 0];
+      p.fill[c] = static_cast<uint8_t>(std::clamp(std::nearbyint(255 * mean), 0.0, 255.0));
+    }
+  } else {
+    object.fail("crop_mode", Json(mode), "center, squash or border");
+  }
+  p.crop_height = height;
+  p.crop_width = width;
+  p = p.with_size(height, width);
+  p.validate(file);
+  return p;
+}
+
+Preprocess read_preprocess(const std::filesystem::path& path, std::string_view family,
+                           const ViTConfig& config) {
+  const bool folder = !path.empty() && is_folder(path);
+  const std::filesystem::path own = path / "preprocessor_config.json", general = path / "config.json";
+  std::string model_type;
+  if (folder && path_exists(general)) {
+    const Json json = read_json(general);
+    const JsonObject object(json, shown(general));
+    model_type = object.text("model_type").value_or("");
+    if (model_type.empty() && object.find("architecture"))
+      return read_timm_preprocess(json, config, shown(general));
+  }
+  if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
+  const std::string_view profile = usual_profile(family, model_type);
+  // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
+  const bool trained_larger =
+      profile == "hf-dinov2" && config.image_height == 518 && config.image_width == 518;
+  return profile_named(profile, trained_larger ? 224 : config.image_height,
+                       trained_larger ? 224 : config.image_width);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,29 @@
+// Which preprocessing a published model wants, from the files beside it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "model/pictures/preprocess.h"
+#include "model/vit/vit_config.h"
+
+namespace vitrine {
+
+// transformers' preprocessor_config.json, as the processor that works on Pillow's pictures reads it.
+// `model_type` stands in where the file doesn't name its class. Throws Error(bad_file) naming `file`.
+Preprocess read_hugging_face_preprocess(const nlohmann::json& json, std::string_view model_type,
+                                        const std::string& file);
+
+// timm's config.json: its pretrained_cfg, or in files of old releases the top level. Where it names no
+// input_size, the model's is taken.
+Preprocess read_timm_preprocess(const nlohmann::json& json, const ViTConfig& config, const std::string& file);
+
+// What the model at `path` (a folder or a .safetensors file) wants: from preprocessor_config.json, else
+// config.json, else the profile that its family's library has for most models of this size. `family` is
+// Model::family.
+Preprocess read_preprocess(const std::filesystem::path& path, std::string_view family,
+                           const ViTConfig& config);
+
+}  // namespace vitrine

@@ -1,0 +1,327 @@
+#include "model/files/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "model/files/config_json.h"
+#include "model/files/families.h"
+#include "model/files/hub_cache.h"
+#include "model/files/preprocess_files.h"
+#include "model/files/tensor_files.h"
+#include "model/vit/init_weights.h"
+#include "model/vit/presets.h"
+#include "model/vit/vision_transformer.h"
+#include "runtime/util/json.h"
+#include "runtime/util/paths.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+void require_shape(const std::string& name, const Shape& known, const Shape& asked) {
+  if (known == asked) return;
+  throw Error(ErrorCode::bad_file, "constant '" + name + "' has shape " + known.to_string() +
+                                       ", the graph expects " + asked.to_string());
+}
+
+[[noreturn]] void no_such_constant(const std::string& name) {
+  throw Error(ErrorCode::bad_file,
+              "the graph asks for a constant '" + name + "' that the model does not have");
+}
+
+ConstantPart part_of(std::span<const float> values) { return {DType::f32, std::as_bytes(values)}; }
+
+class RandomWeights : public ConstantSource {
+ public:
+  RandomWeights(const ModuleBase& module, uint64_t seed) : config_(module.config()), seed_(seed) {
+    for (const Parameter& parameter : module.parameters()) parameters_.emplace(parameter.name, parameter);
+  }
+
+  ConstantParts find(const std::string& name, const Shape& shape, DType) override {
+    const auto found = parameters_.find(name);
+    if (found == parameters_.end()) no_such_constant(name);
+    require_shape(name, found->second.shape, shape);
+    values_.resize(shape.elements());
+    init_parameter(found->second, config_, seed_, values_);
+    return {part_of(values_)};
+  }
+
+ private:
+  ViTConfig config_;
+  uint64_t seed_;
+  std::map<std::string, Parameter> parameters_;
+  std::vector<float> values_;  // what find() handed out last
+};
+
+DType dtype_of(const TensorInfo& tensor, const std::string& file) {
+  switch (tensor.dtype) {
+    case FileDType::f32:
+      return DType::f32;
+    case FileDType::f16:
+      return DType::f16;
+    case FileDType::bf16:
+      return DType::bf16;
+    default:
+      throw Error(ErrorCode::bad_file, file + ": tensor '" + tensor.name + "' is of type " +
+                                           std::string(name_of(tensor.dtype)) +
+                                           ", expected F32, F16 or BF16");
+  }
+}
+
+template <typename Bits>
+bool any_nan(std::span<const std::byte> bytes, Bits infinity) {
+  bool found = false;
+  for (size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    found |= static_cast<Bits>(bits << 1) > static_cast<Bits>(infinity << 1);  // without the sign
+  }
+  return found;
+}
+
+bool has_nan(const ConstantPart& part) {
+  switch (part.dtype) {
+    case DType::f32:
+      return any_nan<uint32_t>(part.bytes, 0x7F800000u);
+    case DType::f16:
+      return any_nan<uint16_t>(part.bytes, 0x7C00u);
+    case DType::bf16:
+      return any_nan<uint16_t>(part.bytes, 0x7F80u);
+    case DType::u32:
+      break;
+  }
+  return false;
+}
+
+Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
+
+class FileWeights : public ConstantSource {
+ public:
+  // `stored_grid`: the grid of patches that learned positions in the file are for.
+  FileWeights(std::shared_ptr<const TensorFiles> files, const ModuleBase& module,
+              const std::map<std::string, std::vector<FilePart>>& parts, Grid stored_grid, Warn warn)
+      : files_(std::move(files)),
+        config_(module.config()),
+        stored_grid_(stored_grid),
+        warn_(std::move(warn)) {
+    const std::string file = shown(files_->path());
+    for (const Parameter& parameter : module.parameters()) {
+      Constant constant{parameter, {}};
+      if (const auto found = parts.find(parameter.name); found != parts.end()) {
+        for (const FilePart& part : found->second) {
+          constant.parts.push_back({files_->find(part.name), part.first_row, part.rows});
+          dtype_of(*constant.parts.back().stored->info, file);
+        }
+      }
+      constants_.emplace(parameter.name, std::move(constant));
+    }
+  }
+
+  ConstantParts find(const std::string& name, const Shape& shape, DType) override {
+    const auto found = constants_.find(name);
+    if (found == constants_.end()) no_such_constant(name);
+    const Constant& constant = found->second;
+    require_shape(name, constant.parameter.shape, shape);
+    if (constant.parameter.fixed) {
+      values_.resize(shape.elements());
+      init_parameter(constant.parameter, config_, 0, values_);
+      return {part_of(values_)};
+    }
+    ConstantParts parts;
+    for (const auto& [stored, first_row, rows] : constant.parts) {
+      parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
+      if (rows) {
+        const size_t row = parts.back().bytes.size() / stored->info->shape[0];
+        parts.back().bytes = parts.back().bytes.subspan(first_row * row, rows * row);
+      }
+      if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
+        warn_(shown(stored->file->path()) + ": tensor '" + stored->info->name +
+              "' holds a NaN, expected finite weights");
+      }
+    }
+    if (constant.parameter.module == Module::positions && stored_grid_ != grid_of(config_)) {
+      values_ = resize_positions(constant.parts.front().stored->floats(), config_.dim, stored_grid_,
+                                 grid_of(config_), {config_.position_resize, config_.position_offset});
+      return {part_of(values_)};
+    }
+    return parts;
+  }
+
+ private:
+  struct Part {
+    const StoredTensor* stored = nullptr;
+    uint64_t first_row = 0, rows = 0;  // 0 rows: all
+  };
+  struct Constant {
+    Parameter parameter;
+    std::vector<Part> parts;
+  };
+  std::shared_ptr<const TensorFiles> files_;
+  ViTConfig config_;
+  Grid stored_grid_;
+  Warn warn_;
+  std::map<std::string, Constant> constants_;
+  std::set<std::string> warned_;
+  std::vector<float> values_;  // what find() handed out last of a parameter that isn't the file's own bytes
+};
+
+// What the overrides say of sizes that the tensors leave open.
+InferHints hints_of(const std::vector<std::string>& set) {
+  ViTConfig probe;
+  probe.heads = probe.image_height = probe.image_width = 0;
+  for (const std::string& assignment : set) set_field(probe, assignment);
+  return {.heads = probe.heads, .image_height = probe.image_height, .image_width = probe.image_width};
+}
+
+std::string sides(uint64_t height, uint64_t width) {
+  return std::to_string(height) + "x" + std::to_string(width);
+}
+
+// Images of another size than the model was published for, and who asks for them.
+struct AskedSize {
+  uint64_t height = 0, width = 0;  // 0: nobody
+  std::string origin = {};
+  ErrorCode code = ErrorCode::usage;
+};
+
+AskedSize size_of_options(const ModelOptions& options) {
+  return {options.image_height, options.image_width,
+          "--image-size " + sides(options.image_height, options.image_width)};
+}
+
+// transformers' DINOv2 takes images of any size, and its processor makes smaller ones than it was trained
+// with.
+AskedSize size_of_processor(const nlohmann::json& config, const std::filesystem::path& model) {
+  const std::filesystem::path file = model / "preprocessor_config.json";
+  const auto type = config.find("model_type");
+  std::error_code ignored;
+  if (type == config.end() || !type->is_string() || !std::filesystem::exists(file, ignored)) return {};
+  const std::string name = type->get<std::string>();
+  if (!name.starts_with("dinov2")) return {};
+  const Preprocess preprocess = read_hugging_face_preprocess(read_json(file), name, shown(file));
+  return {preprocess.height(), preprocess.width(),
+          shown(file) + ": images of " + sides(preprocess.height(), preprocess.width()), ErrorCode::bad_file};
+}
+
+void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patches, const Warn& warn) {
+  if (asked.height == 0 || asked.width == 0) return;
+  config.image_height = asked.height;
+  config.image_width = asked.width;
+  config.validate(asked.origin, asked.code);
+  const uint64_t rows = config.image_height % config.patch_height;
+  const uint64_t columns = config.image_width % config.patch_width;
+  if (rows == 0 && columns == 0) return;
+  const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
+  if (whole_patches) throw Error(asked.code, asked.origin + ": expected whole " + patches);
+  if (warn) {
+    warn(asked.origin + " leaves the last " + std::to_string(rows) + " rows and " + std::to_string(columns) +
+         " columns of pixels outside the " + patches);
+  }
+}
+
+Model open_preset(const ModelOptions& options) {
+  Model model{options.arch, "random", preset(options.arch), nullptr};
+  for (const std::string& assignment : options.set) set_field(model.config, assignment);
+  model.config.validate("--arch " + options.arch, ErrorCode::usage);
+  set_image_size(model.config, size_of_options(options), false, {});
+  model.constants = random_weights(model.config, options.seed);
+  return model;
+}
+
+// A model on disk goes before one in Hugging Face's cache.
+std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(model, ignored);
+  return there || !is_hub_name(model.string()) ? model : find_in_hub_cache(model.string(), warn);
+}
+
+Model open_checkpoint(const ModelOptions& options, Warn warn) {
+  const InferHints hints = hints_of(options.set);
+  const std::filesystem::path path = find_checkpoint(options.model, warn);
+  const std::filesystem::path config_path = path / "config.json";
+  const bool has_config = is_folder(path) && path_exists(config_path);
+  nlohmann::json json;
+  if (has_config) {
+    json = read_json(config_path);
+    check_model_type(json, shown(config_path));
+  }
+  const auto files = std::make_shared<const TensorFiles>(path);
+  const std::string file = shown(files->path());
+  TensorShapes shapes;
+  for (const StoredTensor& tensor : files->tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
+
+  const Naming naming = recognise(shapes, file);
+  Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
+  ConfigRemarks remarks;
+  model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints, &remarks)
+                            : infer_config(shapes, naming, file, hints);
+  model.untrained = std::move(remarks.untrained);
+  std::string origin = has_config ? shown(config_path) : file;
+  for (const std::string& assignment : options.set) {
+    set_field(model.config, assignment);
+    origin += " with --set " + assignment;
+  }
+  model.config.validate(origin);
+  const Grid stored_grid = grid_of(model.config);
+  const auto parts = match_tensors(shapes, model.config, naming, file);
+  if (warn) std::ranges::for_each(remarks.assumed, warn);
+  if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
+  if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
+  model.path = path;
+  AskedSize asked = size_of_options(options);
+  if (asked.height == 0 && has_config) asked = size_of_processor(json, path);
+  set_image_size(model.config, asked, naming.family->whole_patches, warn);
+  model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
+                                                  std::move(warn));
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed) {
+  return std::make_unique<RandomWeights>(module, seed);
+}
+
+std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed) {
+  return random_weights(VisionTransformer(config), seed);
+}
+
+std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std::filesystem::path& path,
+                                             const std::string& prefix, Warn warn) {
+  auto files = std::make_shared<const TensorFiles>(path);
+  std::map<std::string, std::vector<FilePart>> parts;
+  for (const Parameter& parameter : module.parameters()) {
+    if (parameter.fixed) continue;
+    const std::string name = prefix + parameter.name;
+    const StoredTensor* stored = files->find(name);
+    const std::string expected = parameter.shape.to_string();
+    if (!stored) {
+      throw Error(ErrorCode::bad_file,
+                  shown(files->path()) + ": found no tensor '" + name + "', expected " + expected);
+    }
+    // Tokens and positions are stored with ones in front of their shape.
+    std::span<const uint64_t> shape = stored->info->shape;
+    while (shape.size() > parameter.shape.rank() && shape.front() == 1) shape = shape.subspan(1);
+    if (!std::ranges::equal(shape, parameter.shape.dims())) {
+      throw Error(ErrorCode::bad_file, shown(files->path()) + ": found '" + name + "' of shape " +
+                                           shape_text(stored->info->shape) + ", expected " + expected);
+    }
+    parts[parameter.name] = {{name, stored->info->shape}};
+  }
+  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
+                                       std::move(warn));
+}
+
+Model open_model(const ModelOptions& options, Warn warn) {
+  if (options.model.empty() == options.arch.empty()) {
+    throw Error(ErrorCode::usage, options.arch.empty()
+                                      ? "found neither --model nor --arch, expected one of the two"
+                                      : "found both --model and --arch, expected one of the two");
+  }
+  return options.arch.empty() ? open_checkpoint(options, std::move(warn)) : open_preset(options);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,63 @@
+// A model to be run: its configuration, and where its constants come from (a checkpoint, or a seed).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/files/labels.h"
+#include "model/vit/modules.h"
+#include "model/vit/position_table.h"
+#include "model/vit/vit_config.h"
+#include "runtime/graph/constants.h"
+
+namespace vitrine {
+
+struct ModelOptions {
+  // A folder with model.safetensors (or its index) and config.json, one .safetensors file, or the name of
+  // a model in Hugging Face's cache. Empty: `arch` names a preset, whose weights are random.
+  std::filesystem::path model;
+  std::string arch;
+  uint64_t seed = 0;
+  std::vector<std::string> set;  // "KEY=VALUE" overrides of the configuration
+  // The images that will come, where they aren't of the size that the model was published for: a learned
+  // position table is resampled. 0: as published.
+  uint64_t image_height = 0, image_width = 0;
+};
+
+struct Model {
+  std::string name;    // the architecture, or the path as it was given
+  std::string family;  // whose names the checkpoint's tensors have; "random" for seeded weights
+  ViTConfig config;    // valid
+  std::unique_ptr<ConstantSource> constants;
+  // The grid that learned positions were stored for. They are resampled where the config's is another.
+  std::optional<Grid> stored_grid = std::nullopt;
+  Labels labels = {};
+  // Where the checkpoint lies, after a name was looked up in Hugging Face's cache; empty for random weights.
+  std::filesystem::path path = {};
+  // What its files ask of training and isn't done, a sentence each.
+  std::vector<std::string> untrained = {};
+};
+
+// Called with one sentence about something that is odd but no reason to stop.
+using Warn = std::function<void(const std::string&)>;
+
+// Throws Error(bad_file) when the configuration or any tensor is not as it must be: every tensor is
+// looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
+Model open_model(const ModelOptions& options, Warn warn = {});
+
+// A module's parameters, drawn from a seed as init_parameter() says.
+std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);
+std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed);
+
+// A module's parameters from a .safetensors file (or an index, or a folder) that names them as PyTorch's
+// modules and timm do, with `prefix` in front of the module's own names: "blocks.3." finds a Block's in a
+// whole model. Other tensors of the file are left alone. Throws Error(bad_file) for one that is missing or
+// of the wrong shape.
+std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std::filesystem::path& path,
+                                             const std::string& prefix = {}, Warn warn = {});
+
+}  // namespace vitrine

@@ -1,0 +1,292 @@
+#include "model/look/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "model/vit/vision_transformer.h"
+#include "runtime/ops/attention/plain_attention.h"
+#include "runtime/ops/elementwise/convert.h"
+#include "runtime/ops/moves/slice.h"
+
+namespace vitrine {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+using Indices = std::vector<uint64_t>;
+
+constexpr uint64_t shown = 3;  // heads, tokens, images: the first three
+
+// Which values of a step are shown: along each of its axes.
+using Selection = std::vector<Indices>;
+
+Indices first(uint64_t size) {
+  Indices all(std::min(size, shown));
+  std::iota(all.begin(), all.end(), uint64_t{0});
+  return all;
+}
+Indices every(uint64_t size) {
+  Indices all(size);
+  std::iota(all.begin(), all.end(), uint64_t{0});
+  return all;
+}
+// The second, where there are two.
+Indices second(uint64_t size) { return {std::min<uint64_t>(size - 1, 1)}; }
+// The first three and the last three, as PyTorch prints large tensors.
+Indices edges(uint64_t size) {
+  Indices all;
+  for (uint64_t i = 0; i < size; ++i) {
+    if (i < shown || i + shown >= size) all.push_back(i);
+  }
+  return all;
+}
+
+std::string count_of(const Indices& indices, const std::string& one) {
+  return indices.size() == 1 ? "the first " + one
+                             : "the first " + std::to_string(indices.size()) + " " + one + "s";
+}
+
+std::string list_of(const Indices& indices) {
+  std::string text;
+  for (const uint64_t i : indices) text += (text.empty() ? "" : ", ") + std::to_string(i);
+  return text;
+}
+
+// The selected values in order; the last axis of a selection of one is left out of the shape, as PyTorch
+// leaves out an axis that is indexed by a number.
+template <typename At>
+TraceSlice select(const Selection& selection, bool drop_last, At&& at) {
+  TraceSlice slice;
+  std::vector<uint64_t> dims, place(selection.size());
+  uint64_t count = 1;
+  for (const Indices& indices : selection) {
+    dims.push_back(indices.size());
+    count *= indices.size();
+  }
+  for (uint64_t flat = 0; flat < count; ++flat) {
+    uint64_t rest = flat;
+    for (size_t axis = selection.size(); axis-- > 0;) {
+      place[axis] = selection[axis][rest % dims[axis]];
+      rest /= dims[axis];
+    }
+    slice.values.push_back(at(place));
+  }
+  if (drop_last) dims.pop_back();
+  slice.shape = Shape(std::span<const uint64_t>(dims));
+  return slice;
+}
+
+// [..., :3, :3, 1] of a tensor [B, heads, N, width] whose head h lies in the columns from offset + h * width
+// on of `rows`.
+TraceSlice slice_of_heads(const Tensor& rows, uint64_t heads, uint64_t offset, uint64_t width) {
+  const uint64_t batch = rows.shape[0], count = rows.shape[1], columns = rows.shape[2];
+  const Selection selection{every(batch), first(heads), first(count), second(width)};
+  TraceSlice slice = select(selection, true, [&](const std::vector<uint64_t>& p) {
+    return rows.values[(p[0] * count + p[2]) * columns + offset + p[1] * width + p[3]];
+  });
+  const std::string channel = std::to_string(selection[3][0]);
+  slice.index = "[..., :3, :3, " + channel + "]";
+  slice.meaning =
+      count_of(selection[1], "head") + " x " + count_of(selection[2], "token") + " at channel " + channel;
+  return slice;
+}
+
+// [..., :3, :3, 1] of scores [B, heads, N, N], of which the first rows (queries) are given.
+TraceSlice slice_of_scores(const Tensor& scores) {
+  const uint64_t heads = scores.shape[1], rows = scores.shape[2], keys = scores.shape[3];
+  const Selection selection{every(scores.shape[0]), first(heads), first(rows), second(keys)};
+  TraceSlice slice = select(selection, true, [&](const std::vector<uint64_t>& p) {
+    return scores.values[((p[0] * heads + p[1]) * rows + p[2]) * keys + p[3]];
+  });
+  const std::string key = std::to_string(selection[3][0]);
+  slice.index = "[..., :3, :3, " + key + "]";
+  slice.meaning =
+      count_of(selection[1], "head") + " x " + count_of(selection[2], "query token") + " at key token " + key;
+  return slice;
+}
+
+float at_row(const Tensor& rows, const std::vector<uint64_t>& p) {
+  return rows.values[(p[0] * rows.shape[1] + p[1]) * rows.shape[2] + p[2]];
+}
+
+// [..., :3, :3, 1] of tokens [B, N, D]. There is no axis left of these three for the dots to stand for, so
+// that the index means the first images, the first tokens and one channel.
+TraceSlice slice_of_tokens(const Tensor& rows) {
+  const Selection selection{first(rows.shape[0]), first(rows.shape[1]), second(rows.shape[2])};
+  TraceSlice slice = select(selection, true, [&](const auto& p) { return at_row(rows, p); });
+  const std::string channel = std::to_string(selection[2][0]);
+  slice.index = "[..., :3, :3, " + channel + "]";
+  slice.meaning =
+      count_of(selection[0], "image") + " x " + count_of(selection[1], "token") + " at channel " + channel;
+  return slice;
+}
+
+TraceSlice edges_of_tokens(const Tensor& rows) {
+  const Selection selection{every(rows.shape[0]), edges(rows.shape[1]), edges(rows.shape[2])};
+  TraceSlice slice = select(selection, false, [&](const auto& p) { return at_row(rows, p); });
+  slice.index = "[:, [" + list_of(selection[1]) + "]][..., [" + list_of(selection[2]) + "]]";
+  slice.meaning = "tokens " + list_of(selection[1]) + " x channels " + list_of(selection[2]);
+  return slice;
+}
+
+// Makes a value an output, in f32.
+class Exposer {
+ public:
+  explicit Exposer(GraphBuilder& builder) : graph_(builder.graph()) {}
+  void operator()(ValueId value, const std::string& name) {
+    value = convert(graph_, "trace." + name + ".convert", value, DType::f32);
+    graph_.output(value, name);
+  }
+
+ private:
+  Graph& graph_;
+};
+
+// `result` is an output already, as it is.
+void expose_attention(GraphBuilder& builder, const Attention& attention, const AttentionValues& values,
+                      ValueId result) {
+  Graph& graph = builder.graph();
+  Exposer expose(builder);
+  const uint64_t tokens = graph.value(values.q).shape[1];
+  const ValueId rows = slice(graph, "trace.rows", values.q, 1, 0, std::min(tokens, shown));
+  const PlainAttentionResult plain =
+      plain_attention(graph, "trace.scores", rows, values.k, values.v, values.options);
+  expose(plain.scores, "scores");
+  expose(plain.weights, "weights");
+  if (attention.config().projection && values.out != result)
+    expose(attention.project(builder, "trace.proj", values.heads), "proj");
+  if (values.heads != result) expose(values.heads, "concat");
+  expose(values.q, "q");
+  if (values.k != values.q) expose(values.k, "k");
+  if (values.v != values.q) expose(values.v, "v");
+}
+
+const Tensor& found(const Tensors& tensors, const char* name, const char* otherwise) {
+  const auto at = tensors.find(name);
+  return at != tensors.end() ? at->second : tensors.at(otherwise);
+}
+
+// The steps from the attention's input (its shape is given) to its projection.
+void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, const Tensors& tensors) {
+  const Tensor &q = tensors.at("q"), &k = found(tensors, "k", "q"), &v = found(tensors, "v", "q");
+  const uint64_t batch = q.shape[0], n = q.shape[1], h = c.heads;
+  const uint64_t dk = c.head_key_width(), dv = c.head_value_width();
+  const bool fused = !c.per_head_maps;
+  if (fused) {
+    steps.push_back({"qkv(x)", "queries, keys and values of all heads side by side", q.shape});
+    if (dk == dv) {
+      steps.push_back(
+          {"qkv.reshape", "the columns as [q k v, heads, width of a head]", {batch, n, 3, h, dk}});
+      steps.push_back({"qkv.permute", "three tensors of heads", {3, batch, h, n, dk}});
+    }
+  }
+  const std::string source = fused ? "" : ", each head's map of its own slice of the token";
+  steps.push_back({"q", "the queries" + source, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
+  steps.push_back(
+      {"k", "the keys" + source, {batch, h, n, dk}, slice_of_heads(k, h, fused ? c.key_columns() : 0, dk)});
+  steps.push_back({"v",
+                   "the values" + source,
+                   {batch, h, n, dv},
+                   slice_of_heads(v, h, fused ? 2 * c.key_columns() : 0, dv)});
+  steps.push_back({"k.transpose(-2, -1)", "the keys as columns", {batch, h, dk, n}});
+  steps.push_back({"scores",
+                   "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()),
+                   {batch, h, n, n},
+                   slice_of_scores(tensors.at("scores"))});
+  steps.push_back({"weights",
+                   "softmax of each row of the scores",
+                   {batch, h, n, n},
+                   slice_of_scores(tensors.at("weights"))});
+  const Tensor& concat = found(tensors, "concat", "out");
+  steps.push_back(
+      {"weights @ v", "what each head gathers", {batch, h, n, dv}, slice_of_heads(concat, h, 0, dv)});
+  steps.push_back({"concat", "the heads side by side", concat.shape, edges_of_tokens(concat)});
+  if (c.projection) {
+    const Tensor& out = found(tensors, "proj", "out");
+    steps.push_back({"proj(concat)", "the heads mixed by W_o", out.shape, slice_of_tokens(out)});
+  }
+}
+
+// "class token, 4 registers, patches; positions added"
+std::string tokens_text(const ViTConfig& c) {
+  std::string text;
+  if (c.class_token) text += "class token, ";
+  if (c.distillation_token) text += "distillation token, ";
+  if (c.registers) text += std::to_string(c.registers) + " registers, ";
+  text += "patches";
+  return c.positions == Positions::none ? text : text + "; positions added";
+}
+
+Shape shape_of(const Graph& graph, ValueId id) { return graph.value(id).shape; }
+
+}  // namespace
+
+std::vector<TraceStep> trace_attention(PipelineStore& pipelines, const Attention& attention,
+                                       ConstantSource& weights, const Tensor& tokens,
+                                       const TraceOptions& options) {
+  const auto append = [&](GraphBuilder& builder, ValueId x) {
+    const AttentionValues values = attention.values(builder, x);
+    expose_attention(builder, attention, values, values.out);
+    return values.out;
+  };
+  ModuleRunner runner(pipelines, append, weights, {.dtype = options.dtype, .plan = options.plan});
+  const Tensors tensors = runner.outputs(tokens);
+  std::vector<TraceStep> steps{{"x", "the tokens", tokens.shape}};
+  add_attention_steps(steps, attention.config(), tensors);
+  return steps;
+}
+
+std::vector<TraceStep> trace_model(PipelineStore& pipelines, const Model& model, const Tensor& images,
+                                   uint64_t layer, const TraceOptions& options) {
+  const ViTConfig& c = model.config;
+  const VisionTransformer transformer(c);
+  const std::string at = "blocks." + std::to_string(layer);
+  std::vector<TraceStep> before, behind;
+  const auto append = [&](GraphBuilder& builder, ValueId image) {
+    const Graph& graph = builder.graph();
+    const ValueId patches = transformer.patch_embed()(builder, image);
+    ValueId x = transformer.assemble(builder, patches);
+    const Shape tokens = shape_of(graph, x);
+    before = {{"image", "normalised pixels", images.shape},
+              {"patch_embed.proj",
+               "each patch mapped to a token, laid out as the patches are",
+               {images.shape[0], c.dim, c.grid_height(), c.grid_width()}},
+              {"flatten(2).transpose(1, 2)", "the patches row by row", shape_of(graph, patches)}};
+    if (c.patch_norm)
+      before.push_back({"patch_embed.norm", "each token normalised", shape_of(graph, patches)});
+    if (c.prefix_tokens() || c.positions != Positions::none) {
+      before.push_back({"tokens", tokens_text(c), tokens});
+    }
+    if (c.pre_norm) before.push_back({"norm_pre", "each token normalised", tokens});
+    for (uint64_t i = 0; i < layer; ++i) x = transformer.blocks()[i](builder, x);
+    if (layer > 0) {
+      before.push_back({layer == 1 ? "blocks.0" : "blocks.0 to blocks." + std::to_string(layer - 1),
+                        "the blocks before this one", tokens});
+    }
+    const Block& block = transformer.blocks()[layer];
+    const BlockValues values = block.values(builder, x);
+    expose_attention(builder, block.attention(), values.attention, values.mlp.out);
+    before.push_back({at + ".norm1", "x, what the attention is given", shape_of(graph, values.normed1)});
+    behind = {{at + " + attention",
+               c.layer_scale ? "the residual, with ls1 * attention added"
+                             : "the residual, with the attention added",
+               shape_of(graph, values.attention.out)},
+              {at + ".norm2", "what the MLP is given", shape_of(graph, values.normed2)},
+              {at + ".mlp.fc1", c.mlp == MlpKind::swiglu ? "behind the gate" : "behind the activation",
+               shape_of(graph, values.mlp.hidden)},
+              {at + ".mlp.fc2", "back at the tokens' width", shape_of(graph, values.mlp.out)},
+              {at,
+               c.layer_scale ? "the residual, with ls2 * MLP added: what the block returns"
+                             : "the residual, with the MLP added: what the block returns",
+               shape_of(graph, values.mlp.out)}};
+    return values.mlp.out;
+  };
+  ModuleRunner runner(pipelines, append, *model.constants, {.dtype = options.dtype, .plan = options.plan});
+  const Tensors tensors = runner.outputs(images);
+  std::vector<TraceStep> steps = std::move(before);
+  add_attention_steps(steps, c, tensors);
+  std::ranges::move(behind, std::back_inserter(steps));
+  return steps;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,21 @@
+// Resizing on the host, for pictures that are too large for a device. The same sums as the shaders', so
+// the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/pictures/preprocess.h"
+
+namespace vitrine {
+
+// The result's pixels, row by row, from a whole picture that is `width` pixels wide. Takes little memory
+// beside them: rows are made anew for every result row that they have a part in.
+std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_t width,
+                                       const PreparedPicture& prepared);
+
+// What leaves a picture as it is.
+PreparedPicture unchanged_picture(uint32_t height, uint32_t width);
+
+}  // namespace vitrine

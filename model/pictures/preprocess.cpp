@@ -1,0 +1,335 @@
+#include "model/pictures/preprocess.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <span>
+
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+const std::vector<double> imagenet_mean{0.485, 0.456, 0.406}, imagenet_std{0.229, 0.224, 0.225};
+const std::vector<double> clip_mean{0.48145466, 0.4578275, 0.40821073},
+    clip_std{0.26862954, 0.26130258, 0.27577711};
+const std::vector<double> half{0.5, 0.5, 0.5};
+
+// Sides past this would overflow Pillow's ints.
+constexpr double largest_side = std::numeric_limits<int32_t>::max() / 4;
+
+// Python's round(): half to even, the default rounding mode of nearbyint.
+double round_half_even(double value) { return std::nearbyint(value); }
+
+std::string size_text(uint64_t height, uint64_t width) {
+  return std::to_string(width) + " x " + std::to_string(height);
+}
+
+int64_t crop_begin(CropRule rule, int64_t picture, int64_t crop) {
+  const int64_t spare = picture - crop;
+  const auto floor_half = [](int64_t n) { return n >= 0 ? n / 2 : -((-n + 1) / 2); };
+  switch (rule) {
+    case CropRule::none:
+      return 0;
+    case CropRule::floor:
+      return floor_half(spare);
+    case CropRule::half_even:
+      if (spare < 0) return -(-spare / 2);
+      return static_cast<int64_t>(round_half_even(static_cast<double>(spare) / 2.0));
+  }
+  return 0;
+}
+
+uint32_t checked_side(double side, const std::string& name, uint32_t height, uint32_t width) {
+  if (side >= 1 && side <= largest_side) return static_cast<uint32_t>(side);
+  char found[32];
+  std::snprintf(found, sizeof found, "%.0f", side);
+  throw Error(ErrorCode::failed, name + ": found " + size_text(height, width) +
+                                     " pixels, which would be resized to a side of " + found +
+                                     ", expected at least 1 and at most 536870911");
+}
+
+// ---- profiles --------------------------------------------------------------------------------------
+
+Preprocess hugging_face(uint64_t height, uint64_t width) {
+  Preprocess p;
+  p.resize = ResizeRule::stretch;
+  p.resize_height = height;
+  p.resize_width = width;
+  p.scale = ScaleRule::factor;
+  p.mean = p.std = half;
+  return p;
+}
+
+// A resize to 256 for a crop of 224, in proportion for other sizes.
+uint64_t before_crop(uint64_t size) { return size * 256 / 224; }
+
+void crop_to(Preprocess& p, CropRule rule, uint64_t height, uint64_t width) {
+  p.crop = rule;
+  p.crop_height = height;
+  p.crop_width = width;
+}
+
+void short_side(Preprocess& p, uint64_t size) {
+  p.resize = ResizeRule::short_side;
+  p.resize_height = p.resize_width = size;
+}
+
+Preprocess make_timm(uint64_t height, uint64_t width) {
+  Preprocess p;
+  p.crop_pct = 0.9;
+  crop_to(p, CropRule::half_even, height, width);
+  p.resize = height == width ? ResizeRule::short_side : ResizeRule::cover;
+  p.mean = p.std = half;
+  return p.with_size(height, width);
+}
+
+Preprocess make_hf(uint64_t height, uint64_t width) {
+  Preprocess p = hugging_face(height, width);
+  p.filter = Filter::bilinear;
+  return p;
+}
+
+Preprocess make_hf_deit(uint64_t height, uint64_t width) {
+  Preprocess p = hugging_face(before_crop(height), before_crop(width));
+  crop_to(p, CropRule::floor, height, width);
+  p.mean = imagenet_mean;
+  p.std = imagenet_std;
+  return p;
+}
+
+Preprocess make_hf_dinov2(uint64_t height, uint64_t width) {
+  Preprocess p = make_hf_deit(height, width);
+  short_side(p, before_crop(std::max(height, width)));
+  return p;
+}
+
+Preprocess make_torchvision(uint64_t height, uint64_t width) {
+  Preprocess p;
+  short_side(p, before_crop(std::max(height, width)));
+  p.filter = Filter::bilinear;
+  crop_to(p, CropRule::half_even, height, width);
+  p.mean = imagenet_mean;
+  p.std = imagenet_std;
+  return p;
+}
+
+Preprocess make_clip(uint64_t height, uint64_t width) {
+  Preprocess p = hugging_face(height, width);
+  short_side(p, std::max(height, width));
+  crop_to(p, CropRule::floor, height, width);
+  p.mean = clip_mean;
+  p.std = clip_std;
+  return p;
+}
+
+Preprocess make_siglip(uint64_t height, uint64_t width) { return hugging_face(height, width); }
+
+// Resize and ToTensor(), as scripts for small grey pictures have it.
+Preprocess make_grey(uint64_t height, uint64_t width) {
+  Preprocess p;
+  p.resize = ResizeRule::stretch;
+  p.resize_height = height;
+  p.resize_width = width;
+  p.filter = Filter::bilinear;
+  p.normalize = false;
+  return p;
+}
+
+struct Profile {
+  std::string_view name;
+  Preprocess (*make)(uint64_t height, uint64_t width);
+};
+constexpr std::array<Profile, 8> profiles{{{"timm", make_timm},
+                                           {"hf", make_hf},
+                                           {"torchvision", make_torchvision},
+                                           {"clip", make_clip},
+                                           {"siglip", make_siglip},
+                                           {"hf-deit", make_hf_deit},
+                                           {"hf-dinov2", make_hf_dinov2},
+                                           {"grey", make_grey}}};
+
+// The number for this channel; one that stands for all of them may.
+double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t channels,
+                  const std::string& profile) {
+  if (numbers.size() == channels) return numbers[channel];
+  const bool same = std::ranges::all_of(numbers, [&](double number) { return number == numbers.front(); });
+  if (!numbers.empty() && same) return numbers.front();
+  throw Error(ErrorCode::bad_file, profile + ": found mean and std of " + std::to_string(numbers.size()) +
+                                       " channels, expected the model's " + std::to_string(channels));
+}
+
+}  // namespace
+
+Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width) {
+  for (const Profile& profile : profiles) {
+    if (profile.name != name) continue;
+    Preprocess made = profile.make(height, width);
+    made.profile = "profile " + std::string(name);
+    made.validate(made.profile);
+    return made;
+  }
+  throw Error(ErrorCode::usage,
+              "--profile: found '" + std::string(name) + "', expected one of " + profile_names());
+}
+
+std::string profile_names() {
+  std::string names;
+  for (const Profile& profile : profiles) names += (names.empty() ? "" : ", ") + std::string(profile.name);
+  return names;
+}
+
+void Preprocess::validate(const std::string& origin) const {
+  const auto fail = [&](const std::string& what) { throw Error(ErrorCode::bad_file, origin + ": " + what); };
+  if (crop == CropRule::none && resize != ResizeRule::stretch) {
+    fail(
+        "found neither a resize to a fixed height and width nor a crop, expected one, "
+        "as a model takes pictures of one size");
+  }
+  constexpr uint64_t limit = 1 << 14;
+  const auto check = [&](const char* what, uint64_t h, uint64_t w) {
+    if (h < 1 || w < 1 || h > limit || w > limit) {
+      fail(std::string("found ") + what + " of " + size_text(h, w) + " pixels, expected sides of 1 to " +
+           std::to_string(limit));
+    }
+  };
+  if (resize != ResizeRule::none) check("a resize", resize_height, resize_width);
+  if (crop != CropRule::none) check("a crop", crop_height, crop_width);
+  if (!normalize) return;
+  if (mean.empty() || std.empty()) fail("found no mean or no std, expected both to normalise with");
+  for (const double number : mean) {
+    if (!std::isfinite(number)) fail("found a mean that is not finite");
+  }
+  for (const double number : std) {
+    if (!std::isfinite(number) || static_cast<float>(number) == 0)
+      fail("found a std of " + std::to_string(number) + ", expected a finite number other than zero");
+  }
+}
+
+Preprocess Preprocess::with_size(uint64_t height, uint64_t width) const {
+  Preprocess out = *this;
+  if (crop == CropRule::none) {
+    out.resize_height = height;
+    out.resize_width = width;
+    return out;
+  }
+  out.crop_height = height;
+  out.crop_width = width;
+  if (crop_pct > 0) {
+    const auto scaled = [&](uint64_t size) {
+      return static_cast<uint64_t>(std::floor(static_cast<double>(size) / crop_pct));
+    };
+    out.resize_height = scaled(height);
+    out.resize_width = scaled(width);
+    // timm's own choice between the two.
+    if (resize == ResizeRule::short_side || resize == ResizeRule::cover) {
+      out.resize = out.resize_height == out.resize_width ? ResizeRule::short_side : ResizeRule::cover;
+    }
+  } else if (resize == ResizeRule::short_side) {
+    out.resize_height = out.resize_width =
+        std::max(resize_height * height / crop_height, resize_width * width / crop_width);
+  } else if (resize != ResizeRule::none) {
+    out.resize_height = resize_height * height / crop_height;
+    out.resize_width = resize_width * width / crop_width;
+  }
+  return out;
+}
+
+std::vector<float> Preprocess::values(uint64_t channels) const {
+  std::vector<float> table;
+  for (uint64_t c = 0; c < channels; ++c) {
+    for (int byte = 0; byte < 256; ++byte) {
+      auto value = static_cast<float>(byte);
+      if (scale == ScaleRule::divide_255) value /= 255.0f;
+      if (scale == ScaleRule::factor) value = static_cast<float>(byte * factor);
+      if (normalize) {
+        value -= static_cast<float>(of_channel(mean, c, channels, profile));
+        value /= static_cast<float>(of_channel(std, c, channels, profile));
+      }
+      table.push_back(value);
+    }
+  }
+  return table;
+}
+
+std::string Preprocess::to_string() const {
+  std::string text;
+  const std::string to = size_text(resize_height, resize_width);
+  switch (resize) {
+    case ResizeRule::none:
+      break;
+    case ResizeRule::stretch:
+      text = "resize to " + to;
+      break;
+    case ResizeRule::short_side:
+      text = "resize the short side to " + std::to_string(resize_height);
+      break;
+    case ResizeRule::cover:
+      text = "resize to cover " + to;
+      break;
+    case ResizeRule::contain:
+      text = "resize to fit into " + to;
+      break;
+  }
+  if (resize != ResizeRule::none) text += " (" + std::string(name_of(filter)) + ")";
+  if (crop != CropRule::none)
+    text += (text.empty() ? "" : ", ") + ("crop " + size_text(crop_height, crop_width));
+  return text;
+}
+
+PictureGeometry picture_geometry(const Preprocess& p, uint32_t height, uint32_t width,
+                                 const std::string& name) {
+  double h = height, w = width;
+  const double to_h = static_cast<double>(p.resize_height), to_w = static_cast<double>(p.resize_width);
+  switch (p.resize) {
+    case ResizeRule::none:
+      break;
+    case ResizeRule::stretch:
+      h = to_h;
+      w = to_w;
+      break;
+    case ResizeRule::short_side: {
+      // size * long / short in whole numbers first, as Python computes it.
+      const double longer = std::floor(to_h * std::max(h, w) / std::min(h, w));
+      const bool upright = w <= h;
+      h = upright ? longer : to_h;
+      w = upright ? to_h : longer;
+      break;
+    }
+    case ResizeRule::cover:
+    case ResizeRule::contain: {
+      const double ratio =
+          p.resize == ResizeRule::cover ? std::min(h / to_h, w / to_w) : std::max(h / to_h, w / to_w);
+      h = round_half_even(h / ratio);
+      w = round_half_even(w / ratio);
+      break;
+    }
+  }
+  PictureGeometry geometry;
+  geometry.resized_height = checked_side(h, name, height, width);
+  geometry.resized_width = checked_side(w, name, height, width);
+  geometry.top = crop_begin(p.crop, geometry.resized_height, static_cast<int64_t>(p.height()));
+  geometry.left = crop_begin(p.crop, geometry.resized_width, static_cast<int64_t>(p.width()));
+  return geometry;
+}
+
+PreparedPicture prepare_picture(const Preprocess& p, uint32_t height, uint32_t width,
+                                const std::string& name) {
+  const PictureGeometry geometry = picture_geometry(p, height, width, name);
+  PillowTaps columns =
+      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width()));
+  PillowTaps rows =
+      pillow_taps(p.filter, height, geometry.resized_height, geometry.top, static_cast<uint32_t>(p.height()));
+  PreparedPicture out;
+  out.top = rows.source_begin;
+  out.left = columns.source_begin;
+  out.resample.width = columns.source_end - columns.source_begin;
+  out.resample.height = rows.source_end - rows.source_begin;
+  out.resample.columns = std::move(columns.taps);
+  out.resample.rows = std::move(rows.taps);
+  out.resample.fill = 0xff000000u | p.fill[0] | uint32_t{p.fill[1]} << 8 | uint32_t{p.fill[2]} << 16;
+  return out;
+}
+
+}  // namespace vitrine

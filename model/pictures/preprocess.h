@@ -1,0 +1,94 @@
+// From a picture of any size to what a model is given: resize, crop, numbers. Plain data; the profiles are
+// what the libraries do, down to how each rounds sizes and where each lets a crop begin.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/pictures/pillow_filter.h"
+#include "runtime/ops/pictures/resample_table.h"
+
+namespace vitrine {
+
+enum class ResizeRule : uint8_t {
+  none,
+  stretch,     // to the size, whatever the picture's proportions
+  short_side,  // the short side to the size (height = width), the long one in proportion, rounded down
+  cover,       // both sides by one factor, so that the size is just covered; rounded half to even
+  contain,     // both sides by one factor, so that the picture just fits into the size; rounded half to even
+};
+
+// Where a crop of c pixels begins in a picture of n.
+enum class CropRule : uint8_t {
+  none,
+  // (n - c) / 2 rounded down, also where the picture is smaller: transformers.
+  floor,
+  // (n - c) / 2 rounded half to even; a smaller picture has the odd pixel of its border at the right and
+  // at the bottom: torchvision and timm.
+  half_even,
+};
+
+enum class ScaleRule : uint8_t {
+  none,        // 0 to 255
+  divide_255,  // in float32: ToTensor()
+  factor,      // times `factor` in float64, then float32: transformers
+};
+
+struct Preprocess {
+  std::string profile;  // where this comes from: a profile's name, or a file
+
+  ResizeRule resize = ResizeRule::none;
+  uint64_t resize_height = 0, resize_width = 0;
+  Filter filter = Filter::bicubic;
+  double crop_pct = 0;  // timm's: resize = floor(crop / crop_pct); 0 where that isn't the rule
+
+  CropRule crop = CropRule::none;
+  uint64_t crop_height = 0, crop_width = 0;
+  std::array<uint8_t, 3> fill{};  // around a picture that is smaller than the crop
+
+  ScaleRule scale = ScaleRule::divide_255;
+  double factor = 1.0 / 255;
+  bool normalize = true;          // (x - mean) / std, in float32
+  std::vector<double> mean, std;  // one number, or one a channel
+
+  // What comes out.
+  uint64_t height() const { return crop == CropRule::none ? resize_height : crop_height; }
+  uint64_t width() const { return crop == CropRule::none ? resize_width : crop_width; }
+
+  // Throws Error(bad_file) that begins with `origin` where pictures would come out in different sizes, or
+  // a number makes no sense.
+  void validate(const std::string& origin) const;
+  // The same for another size of the result: a resize in front of a crop changes in proportion.
+  Preprocess with_size(uint64_t height, uint64_t width) const;
+  // [channels][256]: the number that each byte becomes. Throws Error(bad_file) where mean and std are not
+  // for this many channels.
+  std::vector<float> values(uint64_t channels) const;
+  std::string to_string() const;  // "resize short side to 248 (bicubic), crop 224 x 224, ..."
+};
+
+// "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "grey": what the family's
+// library does with its usual model of this size. Throws Error(usage) for other names.
+Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
+std::string profile_names();  // for messages
+
+// What one picture's size makes of it.
+struct PictureGeometry {
+  uint32_t resized_height = 0, resized_width = 0;
+  int64_t top = 0, left = 0;  // of the result in the resized picture; negative where it is smaller
+};
+// Throws Error(failed) beginning with `name` where a side would vanish or is past what Pillow can do.
+PictureGeometry picture_geometry(const Preprocess& preprocess, uint32_t height, uint32_t width,
+                                 const std::string& name);
+
+// A picture on its way to the device: the rectangle of it that the result needs, and what to do with it.
+struct PreparedPicture {
+  uint32_t top = 0, left = 0;  // of the rectangle, whose size is in `resample`
+  ResamplePicture resample;
+};
+PreparedPicture prepare_picture(const Preprocess& preprocess, uint32_t height, uint32_t width,
+                                const std::string& name);
+
+}  // namespace vitrine

@@ -1,0 +1,172 @@
+#include "model/run/runner.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "runtime/tune/choice_store.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+RunnerOptions with_choices(PipelineStore& pipelines, RunnerOptions options) {
+  options.plan =
+      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
+  return options;
+}
+
+}  // namespace
+
+uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
+  uint64_t free_bytes = 0;
+  const auto budgets = device.heap_budgets();
+  for (size_t i = 0; i < budgets.size(); ++i) {
+    if (device.capabilities().heaps[i].device_local)
+      free_bytes = std::max(free_bytes, budgets[i].free_bytes());
+  }
+  while (wanted > 1 && plan_of(wanted).arena_bytes() > free_bytes) wanted /= 2;
+  return wanted;
+}
+
+Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options)
+    : pipelines_(pipelines),
+      model_(model),
+      options_(with_choices(pipelines, std::move(options))),
+      weights_(pipelines, *model.constants),
+      guard_(
+          pipelines, model, [this](uint64_t batch) { return graph_options(batch); }, options_.plan,
+          options_.warn) {}
+
+ViTGraphOptions Runner::graph_options(uint64_t batch) const {
+  return {.batch = batch, .dtype = options_.dtype, .result = options_.result};
+}
+
+Plan Runner::plan_of(ViTGraphOptions options) {
+  if (options.dtype == DType::f16) options.layers = guard_.layers();
+  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
+}
+
+Plan Runner::plan(uint64_t batch) { return plan_of(graph_options(batch)); }
+
+Executable& Runner::executable(uint64_t batch) {
+  std::unique_ptr<Executable>& made = executables_[batch];
+  if (!made) made = std::make_unique<Executable>(weights_, plan(batch));
+  return *made;
+}
+
+std::unique_ptr<Executable> Runner::executable_with(BlockTaps taps, uint64_t batch) {
+  ViTGraphOptions options = graph_options(batch);
+  options.taps = std::move(taps);
+  return std::make_unique<Executable>(weights_, plan_of(options));
+}
+
+uint64_t Runner::image_elements() const {
+  const ViTConfig& c = model_.config;
+  return c.channels * c.image_height * c.image_width;
+}
+
+uint64_t Runner::result_elements() const {
+  const ViTConfig& c = model_.config;
+  switch (result()) {
+    case Result::logits:
+    case Result::probabilities:
+      return c.classes;
+    case Result::features:
+      return c.feature_width();
+    case Result::tokens:
+      return c.tokens() * c.dim;
+  }
+  return 0;
+}
+
+bool Runner::check_range(std::span<const float> images) {
+  return guard_.check(images.size() / image_elements(), [&](Executable& probe) {
+    std::ranges::copy(std::as_bytes(images), probe.input(0).begin());
+  });
+}
+
+// Whether layers were promoted because finite images have results that aren't finite.
+bool Runner::promote_for(std::span<const float> images, std::span<const float> results) {
+  if (options_.dtype != DType::f16 || all_finite(results)) return false;
+  const uint64_t count = images.size() / image_elements();
+  const auto image = [&](uint64_t i) { return images.subspan(i * image_elements(), image_elements()); };
+  // Images that aren't finite themselves are left out: theirs is no overflow, and would hide others'.
+  std::vector<float> suspects(images.begin(), images.end());
+  std::vector<uint64_t> wrong;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!all_finite(image(i))) {
+      std::fill_n(&suspects[i * image_elements()], image_elements(), 0.0f);
+    } else if (!all_finite(results.subspan(i * result_elements(), result_elements()))) {
+      wrong.push_back(i);
+    }
+  }
+  if (wrong.empty()) return false;
+  bool promoted = check_range(suspects);
+  if (guard_.saw_nonfinite() && count > 1) {
+    // One image of the batch isn't finite in f32 either and hides how large the others become.
+    for (const uint64_t i : wrong) promoted |= check_range(image(i));
+  }
+  guard_.release();
+  return promoted;
+}
+
+std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_batch) {
+  const uint64_t count = images.size() / image_elements();
+  if (count * image_elements() != images.size() || count == 0) {
+    throw Error(ErrorCode::usage, "the runner was given " + std::to_string(images.size()) +
+                                      " numbers, expected a multiple of " + std::to_string(image_elements()));
+  }
+  std::vector<float> results(count * result_elements());
+  const uint64_t wanted = std::clamp<uint64_t>(largest_batch, 1, count);
+  const uint64_t batch = executables_.contains(wanted) ? wanted
+                                                       : fitting_batch(pipelines_.device(), wanted,
+                                                                       [&](uint64_t b) { return plan(b); });
+
+  const auto images_of = [&](uint64_t first, uint64_t size) {
+    return images.subspan(first * image_elements(), size * image_elements());
+  };
+  if (options_.check_range) {
+    for (uint64_t first = 0; first < count; first += batch)
+      check_range(images_of(first, std::min(batch, count - first)));
+    guard_.release();
+    if (options_.dtype == DType::f16) executables_.clear();
+  }
+
+  struct Flight {
+    Executable* executable = nullptr;
+    uint64_t first = 0, size = 0;
+  };
+  std::array<Flight, Executable::io_sets> flights;
+  const auto results_of = [&](const Flight& flight) {
+    return std::span(results).subspan(flight.first * result_elements(), flight.size * result_elements());
+  };
+  const auto land = [&](uint32_t set) {
+    const Flight flight = std::exchange(flights[set], {});
+    if (!flight.executable) return flight;
+    flight.executable->wait(set);
+    std::ranges::copy(flight.executable->output(0, set), std::as_writable_bytes(results_of(flight)).begin());
+    return flight;
+  };
+  uint64_t first = 0;
+  const auto under_way = [&] { return std::ranges::any_of(flights, &Flight::executable); };
+  for (uint32_t set = 0; first < count || under_way(); set = (set + 1) % Executable::io_sets) {
+    const Flight landed = land(set);
+    if (landed.executable && promote_for(images_of(landed.first, landed.size), results_of(landed))) {
+      // What is still under way has the old plan: it ends, and all from this batch on is done anew.
+      for (uint32_t other = 0; other < Executable::io_sets; ++other) land(other);
+      executables_.clear();
+      first = landed.first;
+    }
+    if (first >= count) continue;
+    const uint64_t size = std::min(batch, count - first);
+    Executable& next = executable(size);
+    std::ranges::copy(std::as_bytes(images_of(first, size)), next.input(0, set).begin());
+    next.submit(set);
+    flights[set] = {&next, first, size};
+    first += size;
+  }
+  return results;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,69 @@
+#include "model/vit/attention_pool.h"
+
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/elementwise/convert.h"
+#include "runtime/ops/moves/repeat.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/tokens/pool.h"
+
+namespace vitrine {
+
+namespace {
+
+ViTConfig without_dropout(ViTConfig config) {
+  config.dropout = 0;
+  return config;
+}
+
+}  // namespace
+
+// As in timm, nothing is dropped in here.
+AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
+    : ModuleBase(without_dropout(config), std::move(name)), mlp_(config_, path("mlp")) {
+  const uint64_t dim = config.dim;
+  declare(Module::pool_latent, Leaf::whole, "latent", {1, dim});
+  declare_linear(Module::pool_q, "q", dim, dim);
+  declare_linear(Module::pool_kv, "kv", 2 * dim, dim);
+  declare_linear(Module::pool_projection, "proj", dim, dim);
+  declare_norm(Module::pool_norm, "norm");
+  // Files know the parts of this MLP by other names than a block's.
+  for (Parameter parameter : mlp_.parameters()) {
+    parameter.module = parameter.module == Module::fc1 ? Module::pool_fc1 : Module::pool_fc2;
+    parameters_.push_back(std::move(parameter));
+  }
+}
+
+AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patches, bool keep_lse) const {
+  Graph& graph = builder.graph();
+  const DType dtype = builder.dtype(name_);
+  const uint64_t batch = graph.value(patches).shape[0], dim = config_.dim;
+  const auto linear = [&](const std::string& at, ValueId x, ValueId residual, DType out) {
+    const ValueId weight = constant(builder, at + ".weight", dtype);
+    return matmul(graph, path(at), x, weight,
+                  {.bias = constant(builder, at + ".bias", dtype), .residual = residual, .out = out});
+  };
+  const ValueId latent = convert(graph, path("latent.convert"), constant(builder, "latent", dtype), dtype);
+  // The same query for all images: projected once.
+  const ValueId q = repeat(graph, path("q.repeat"), linear("q", latent, {}, dtype), batch);
+  const ValueId kv = linear("kv", patches, {}, dtype);
+  const uint64_t width = dim / config_.heads;
+  Values out;
+  AttentionValues& attended = out.attention;
+  attended = {.q = q,
+              .k = kv,
+              .v = kv,
+              .options = {.heads = config_.heads,
+                          .key_width = width,
+                          .value_width = width,
+                          .v_offset = dim,
+                          .store_lse = keep_lse || builder.training()}};
+  const AttentionResult fused = attention(graph, path("attend"), q, kv, kv, attended.options);
+  attended.lse = fused.lse;
+  attended.heads = fused.out;
+  const ValueId x = attended.out = linear("proj", fused.out, {}, DType::f32);
+  const ValueId normed = norm(builder, "norm", x, builder.dtype(mlp_.name()));
+  out.out = pool_token(graph, path("token"), mlp_.values(builder, normed, {.residual = x}).out, 0);
+  return out;
+}
+
+}  // namespace vitrine

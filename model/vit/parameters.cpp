@@ -1,0 +1,102 @@
+#include "model/vit/parameters.h"
+
+#include <cmath>
+
+#include "model/vit/vision_transformer.h"
+
+namespace vitrine {
+
+bool Parameter::is_norm() const {
+  return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
+         module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
+         module == Module::fc_norm;
+}
+
+bool Parameter::is_matrix() const { return leaf == Leaf::weight && !is_norm(); }
+
+std::string_view canonical_path(Module module) {
+  switch (module) {
+    case Module::patch:
+      return "patch_embed.proj";
+    case Module::patch_norm:
+      return "patch_embed.norm";
+    case Module::class_token:
+      return "cls_token";
+    case Module::distillation_token:
+      return "dist_token";
+    case Module::registers:
+      return "reg_token";
+    case Module::positions:
+      return "pos_embed";
+    case Module::pre_norm:
+      return "norm_pre";
+    case Module::norm1:
+      return "blocks.*.norm1";
+    case Module::qkv:
+      return "blocks.*.attn.qkv";
+    case Module::q:
+      return "blocks.*.attn.q";
+    case Module::k:
+      return "blocks.*.attn.k";
+    case Module::v:
+      return "blocks.*.attn.v";
+    case Module::projection:
+      return "blocks.*.attn.proj";
+    case Module::scale1:
+      return "blocks.*.ls1.gamma";
+    case Module::norm2:
+      return "blocks.*.norm2";
+    case Module::fc1:
+      return "blocks.*.mlp.fc1";
+    case Module::fc2:
+      return "blocks.*.mlp.fc2";
+    case Module::scale2:
+      return "blocks.*.ls2.gamma";
+    case Module::norm:
+      return "norm";
+    case Module::pool_latent:
+      return "attn_pool.latent";
+    case Module::pool_q:
+      return "attn_pool.q";
+    case Module::pool_kv:
+      return "attn_pool.kv";
+    case Module::pool_projection:
+      return "attn_pool.proj";
+    case Module::pool_norm:
+      return "attn_pool.norm";
+    case Module::pool_fc1:
+      return "attn_pool.mlp.fc1";
+    case Module::pool_fc2:
+      return "attn_pool.mlp.fc2";
+    case Module::fc_norm:
+      return "fc_norm";
+    case Module::pre_logits:
+      return "pre_logits.fc";
+    case Module::embedding:
+      return "visual_projection";
+    case Module::head:
+      return "head";
+    case Module::distillation_head:
+      return "head_dist";
+  }
+  return "?";
+}
+
+std::vector<Parameter> parameters_of(const ViTConfig& config) {
+  const VisionTransformer model(config);
+  return {model.parameters().begin(), model.parameters().end()};
+}
+
+std::vector<float> sincos_positions(uint64_t rows, uint64_t width) {
+  std::vector<float> table(rows * width);
+  for (uint64_t i = 0; i < rows; ++i) {
+    for (uint64_t j = 0; j < width; ++j) {
+      const double exponent = static_cast<double>(j - j % 2) / static_cast<double>(width);
+      const double angle = static_cast<double>(i) / std::pow(10000.0, exponent);
+      table[i * width + j] = static_cast<float>(j % 2 ? std::cos(angle) : std::sin(angle));
+    }
+  }
+  return table;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,75 @@
+// The tensors that a ViTConfig asks for: names (timm's), shapes and what each is. The modules declare
+// them; the graph's constants, the names in files and random initialisation all start from this list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/vit/vit_config.h"
+#include "runtime/graph/tensor.h"
+
+namespace vitrine {
+
+// The parts of a model that hold tensors.
+enum class Module : uint8_t {
+  patch,
+  patch_norm,
+  class_token,
+  distillation_token,
+  registers,
+  positions,
+  pre_norm,
+  norm1,
+  qkv,
+  q,
+  k,
+  v,
+  projection,
+  scale1,
+  norm2,
+  fc1,
+  fc2,
+  scale2,  // of a block
+  norm,
+  pool_latent,
+  pool_q,
+  pool_kv,
+  pool_projection,
+  pool_norm,
+  pool_fc1,
+  pool_fc2,  // of Pool::attention
+  fc_norm,
+  pre_logits,
+  embedding,
+  head,
+  distillation_head,
+};
+enum class Leaf : uint8_t { whole, weight, bias };
+
+struct Parameter {
+  std::string name;
+  Module module = Module::patch;
+  Leaf leaf = Leaf::whole;
+  uint64_t block = 0;
+  Shape shape;
+  bool fixed = false;  // computed from the config (sine-cosine positions), never read from a file
+
+  bool learned() const { return !fixed; }
+  // True for the matrices that are stored in the graph's dtype; all else is f32.
+  bool is_matrix() const;
+  bool is_norm() const;
+};
+
+// Every parameter, in the order of timm's state dict. The config must be valid.
+std::vector<Parameter> parameters_of(const ViTConfig& config);
+
+// A module's name in timm, with * for the block: "blocks.*.attn.qkv".
+std::string_view canonical_path(Module module);
+
+// The fixed table of sine-cosine positions [rows, width]: column j of row i is sin(i / 10000^(j/width))
+// for even j and cos(i / 10000^((j-1)/width)) for odd j, computed in double.
+std::vector<float> sincos_positions(uint64_t rows, uint64_t width);
+
+}  // namespace vitrine

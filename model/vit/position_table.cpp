@@ -1,0 +1,114 @@
+#include "model/vit/position_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/util/error.h"
+
+namespace vitrine {
+namespace {
+
+// The samples of one axis that make up one sample of the result.
+struct Tap {
+  uint64_t index;
+  double weight;
+};
+using Taps = std::vector<Tap>;
+
+// Keys' cubic convolution at distance x.
+double cubic(double x, double a) {
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
+  return 0;
+}
+
+// PyTorch's interpolation without antialias: samples past the edge repeat the last one.
+Taps plain_taps(double center, uint64_t count, bool bilinear) {
+  constexpr double a = -0.75;
+  if (bilinear) center = std::max(center, 0.0);
+  const double floor = std::floor(center);
+  const int64_t first = static_cast<int64_t>(floor);
+  Taps taps;
+  for (int64_t i = bilinear ? 0 : -1; i <= (bilinear ? 1 : 2); ++i) {
+    const double distance = std::abs(center - floor - static_cast<double>(i));
+    const double weight = bilinear ? std::max(1 - distance, 0.0) : cubic(distance, a);
+    const int64_t index = std::clamp<int64_t>(first + i, 0, static_cast<int64_t>(count) - 1);
+    taps.push_back({static_cast<uint64_t>(index), weight});
+  }
+  return taps;
+}
+
+// With antialias, as Pillow: the filter is as much wider as the image shrinks, and cut off at the edges.
+Taps antialias_taps(double center, double scale, uint64_t count) {
+  constexpr double a = -0.5;
+  const double stretch = std::max(scale, 1.0), support = 2 * stretch;
+  const auto index = [&](double at) {
+    return static_cast<uint64_t>(std::clamp(at + 0.5, 0.0, static_cast<double>(count)));
+  };
+  Taps taps;
+  double sum = 0;
+  for (uint64_t i = index(center - support); i < index(center + support); ++i) {
+    taps.push_back({i, cubic((static_cast<double>(i) - center + 0.5) / stretch, a)});
+    sum += taps.back().weight;
+  }
+  for (Tap& tap : taps) tap.weight /= sum;
+  return taps;
+}
+
+std::vector<Taps> axis_taps(uint64_t from, uint64_t to, const PositionRule& rule) {
+  const bool corners = rule.resize == PositionResize::bicubic_corners;
+  const double in = static_cast<double>(from), out = static_cast<double>(to);
+  const double scale = !corners ? in / (out + rule.offset) : to > 1 ? (in - 1) / (out - 1) : 0;
+  std::vector<Taps> taps;
+  for (uint64_t i = 0; i < to; ++i) {
+    const double at = static_cast<double>(i);
+    const double center = corners ? scale * at : scale * (at + 0.5);
+    taps.push_back(
+        rule.resize == PositionResize::bicubic_antialias
+            ? antialias_taps(center, scale, from)
+            : plain_taps(corners ? center : center - 0.5, from, rule.resize == PositionResize::bilinear));
+  }
+  return taps;
+}
+
+}  // namespace
+
+std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, Grid from, Grid to,
+                                    const PositionRule& rule) {
+  const uint64_t rows = dim ? table.size() / dim : 0;
+  if (from.patches() == 0 || to.patches() == 0 || rows < from.patches() || rows * dim != table.size()) {
+    throw Error(ErrorCode::usage, "a position table of " + std::to_string(rows) +
+                                      " rows cannot be resized from " + std::to_string(from.height) + "x" +
+                                      std::to_string(from.width) + " to " + std::to_string(to.height) + "x" +
+                                      std::to_string(to.width) + " patches");
+  }
+  const uint64_t others = rows - from.patches();
+  std::vector<float> result((others + to.patches()) * dim);
+  std::ranges::copy(table.first(others * dim), result.begin());
+  const std::span<const float> patches = table.subspan(others * dim);
+  const std::vector<Taps> down = axis_taps(from.height, to.height, rule);
+  const std::vector<Taps> across = axis_taps(from.width, to.width, rule);
+
+  float* out = &result[others * dim];
+  const uint64_t line = from.width * dim;
+  std::vector<double> row(line), token(dim);
+  for (const Taps& rows_of : down) {
+    std::ranges::fill(row, 0.0);
+    for (const Tap& tap : rows_of) {
+      const auto source = patches.subspan(tap.index * line, line);
+      for (uint64_t i = 0; i < line; ++i) row[i] += tap.weight * static_cast<double>(source[i]);
+    }
+    for (const Taps& columns_of : across) {
+      std::ranges::fill(token, 0.0);
+      for (const Tap& tap : columns_of) {
+        const double* source = &row[tap.index * dim];
+        for (uint64_t i = 0; i < dim; ++i) token[i] += tap.weight * source[i];
+      }
+      out = std::ranges::transform(token, out, [](double value) { return static_cast<float>(value); }).out;
+    }
+  }
+  return result;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,33 @@
+// A learned position table for another grid of patches than the one it was trained with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/vit/vit_config.h"
+
+namespace vitrine {
+
+struct Grid {
+  uint64_t height = 0, width = 0;  // patches
+
+  uint64_t patches() const { return height * width; }
+  bool operator==(const Grid&) const = default;
+};
+
+// How the library that published a checkpoint resamples its positions.
+struct PositionRule {
+  PositionResize resize = PositionResize::bicubic;
+  // Where this isn't 0, distances between samples are from / (to + offset) and the last ones fall short of
+  // the edge, as in Meta's DINOv2, which added 0.1 against a rounding error. Not with bicubic_corners.
+  double offset = 0;
+};
+
+// Resamples `table`, [other rows + from.patches(), dim], to [other rows + to.patches(), dim]. The rows in
+// front of the patches (class, distillation, registers) stay as they are. Computed in double, with
+// PyTorch's coordinates, filters and edges.
+std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, Grid from, Grid to,
+                                    const PositionRule& rule);
+
+}  // namespace vitrine

@@ -1,0 +1,280 @@
+#include "model/vit/vit_config.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "model/vit/parameters.h"
+
+namespace vitrine {
+namespace {
+
+template <typename Enum>
+struct EnumName {
+  Enum value;
+  std::string_view name;
+};
+constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
+    {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
+constexpr std::array<EnumName<Positions>, 3> position_names{
+    {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
+constexpr std::array<EnumName<PositionSpan>, 3> span_names{
+    {{PositionSpan::patches, "patches"},
+     {PositionSpan::class_and_patches, "class_and_patches"},
+     {PositionSpan::all, "all"}}};
+constexpr std::array<EnumName<PositionResize>, 4> resize_names{
+    {{PositionResize::bicubic, "bicubic"},
+     {PositionResize::bicubic_antialias, "bicubic_antialias"},
+     {PositionResize::bicubic_corners, "bicubic_corners"},
+     {PositionResize::bilinear, "bilinear"}}};
+constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
+                                                    {Pool::mean, "mean"},
+                                                    {Pool::token_and_mean, "token_and_mean"},
+                                                    {Pool::attention, "attention"}}};
+constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
+constexpr std::array<EnumName<Activation>, 6> activation_names{{{Activation::none, "none"},
+                                                                {Activation::gelu, "gelu"},
+                                                                {Activation::gelu_tanh, "gelu_tanh"},
+                                                                {Activation::gelu_quick, "gelu_quick"},
+                                                                {Activation::silu, "silu"},
+                                                                {Activation::tanh, "tanh"}}};
+
+const auto& names_of(MlpKind) { return mlp_names; }
+const auto& names_of(Positions) { return position_names; }
+const auto& names_of(PositionSpan) { return span_names; }
+const auto& names_of(PositionResize) { return resize_names; }
+const auto& names_of(Pool) { return pool_names; }
+const auto& names_of(InitRule) { return init_names; }
+const auto& names_of(Activation) { return activation_names; }
+
+template <typename Enum>
+std::string_view enum_text(Enum value) {
+  for (const auto& [known, name] : names_of(value)) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+// The one list of the fields; reading, writing and comparing them all go through it.
+template <typename Config, typename Visit>
+void for_each_field(Config& c, Visit&& visit) {
+  visit("image_height", c.image_height);
+  visit("image_width", c.image_width);
+  visit("patch_height", c.patch_height);
+  visit("patch_width", c.patch_width);
+  visit("channels", c.channels);
+  visit("patch_bias", c.patch_bias);
+  visit("patch_norm", c.patch_norm);
+  visit("class_token", c.class_token);
+  visit("distillation_token", c.distillation_token);
+  visit("registers", c.registers);
+  visit("positions", c.positions);
+  visit("position_span", c.position_span);
+  visit("position_resize", c.position_resize);
+  visit("position_offset", c.position_offset);
+  visit("pre_norm", c.pre_norm);
+  visit("dim", c.dim);
+  visit("depth", c.depth);
+  visit("heads", c.heads);
+  visit("key_width", c.key_width);
+  visit("value_width", c.value_width);
+  visit("qkv_bias", c.qkv_bias);
+  visit("qk_scale", c.qk_scale);
+  visit("per_head_maps", c.per_head_maps);
+  visit("projection", c.projection);
+  visit("mlp", c.mlp);
+  visit("mlp_hidden", c.mlp_hidden);
+  visit("activation", c.activation);
+  visit("layer_scale", c.layer_scale);
+  visit("layer_scale_init", c.layer_scale_init);
+  visit("eps", c.eps);
+  visit("final_norm", c.final_norm);
+  visit("pool", c.pool);
+  visit("fc_norm", c.fc_norm);
+  visit("representation_size", c.representation_size);
+  visit("embedding_size", c.embedding_size);
+  visit("classes", c.classes);
+  visit("distilled_head", c.distilled_head);
+  visit("softmax_output", c.softmax_output);
+  visit("dropout", c.dropout);
+  visit("attention_dropout", c.attention_dropout);
+  visit("stochastic_depth", c.stochastic_depth);
+  visit("init", c.init);
+}
+
+template <typename Number>
+bool parse_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Each returns what was expected when the text is no such value.
+std::optional<std::string> parse(std::string_view text, uint64_t& value) {
+  if (parse_number(text, value)) return std::nullopt;
+  return "a whole number";
+}
+std::optional<std::string> parse(std::string_view text, double& value) {
+  if (parse_number(text, value) && std::isfinite(value)) return std::nullopt;
+  return "a number";
+}
+std::optional<std::string> parse(std::string_view text, bool& value) {
+  if (text == "true" || text == "1" || text == "yes") {
+    value = true;
+  } else if (text == "false" || text == "0" || text == "no") {
+    value = false;
+  } else {
+    return "true or false";
+  }
+  return std::nullopt;
+}
+template <typename Enum>
+  requires std::is_enum_v<Enum>
+std::optional<std::string> parse(std::string_view text, Enum& value) {
+  std::string expected;
+  for (const auto& [known, name] : names_of(value)) {
+    if (name == text) {
+      value = known;
+      return std::nullopt;
+    }
+    expected += (expected.empty() ? "" : ", ") + std::string(name);
+  }
+  return "one of " + expected;
+}
+
+std::string text_of(uint64_t value) { return std::to_string(value); }
+std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(double value) {
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return std::string(buffer.data(), end);
+}
+template <typename Enum>
+  requires std::is_enum_v<Enum>
+std::string text_of(Enum value) {
+  return std::string(enum_text(value));
+}
+
+}  // namespace
+
+std::string_view name_of(MlpKind kind) { return enum_text(kind); }
+std::string_view name_of(Positions positions) { return enum_text(positions); }
+std::string_view name_of(PositionSpan span) { return enum_text(span); }
+std::string_view name_of(PositionResize resize) { return enum_text(resize); }
+std::string_view name_of(Pool pool) { return enum_text(pool); }
+std::string_view name_of(InitRule rule) { return enum_text(rule); }
+
+uint64_t ViTConfig::position_rows() const {
+  switch (position_span) {
+    case PositionSpan::patches:
+      return patches();
+    case PositionSpan::class_and_patches:
+      return class_token + distillation_token + patches();
+    case PositionSpan::all:
+      return tokens();
+  }
+  return 0;
+}
+
+double ViTConfig::attention_scale() const {
+  return qk_scale != 0 ? qk_scale : 1.0 / std::sqrt(static_cast<double>(head_key_width()));
+}
+
+uint64_t ViTConfig::mlp_width() const {
+  if (mlp_hidden) return mlp_hidden;
+  if (mlp == MlpKind::plain) return 4 * dim;
+  return (8 * dim / 3 + 7) / 8 * 8;
+}
+
+ViTConfig ViTConfig::resolved() const {
+  ViTConfig config = *this;
+  config.key_width = head_key_width();
+  config.value_width = head_value_width();
+  config.qk_scale = attention_scale();
+  config.mlp_hidden = mlp_width();
+  return config;
+}
+
+void set_field(ViTConfig& config, std::string_view assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) {
+    throw Error(ErrorCode::usage, "--set: found '" + std::string(assignment) + "', expected KEY=VALUE");
+  }
+  set_field(config, assignment.substr(0, equals), assignment.substr(equals + 1), "--set", ErrorCode::usage);
+}
+
+void set_field(ViTConfig& config, std::string_view key, std::string_view value, const std::string& origin,
+               ErrorCode code) {
+  bool found = false;
+  const auto read = [&](auto& field) {
+    found = true;
+    if (const auto expected = parse(value, field)) {
+      throw Error(
+          code, origin + ": " + std::string(key) + " is '" + std::string(value) + "', expected " + *expected);
+    }
+  };
+  if (key == "image_size") {
+    read(config.image_height);
+    config.image_width = config.image_height;
+  } else if (key == "patch_size") {
+    read(config.patch_height);
+    config.patch_width = config.patch_height;
+  }
+  std::string all;
+  for_each_field(config, [&](std::string_view name, auto& field) {
+    all += (all.empty() ? "" : ", ") + std::string(name);
+    if (name == key) read(field);
+  });
+  if (!found) {
+    throw Error(code, origin + ": found a field '" + std::string(key) + "', expected one of " + all);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> fields_of(const ViTConfig& config) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  for_each_field(
+      config, [&](std::string_view name, const auto& field) { fields.emplace_back(name, text_of(field)); });
+  return fields;
+}
+
+std::string to_string(const ViTConfig& config) {
+  const auto standard = fields_of(ViTConfig{}), fields = fields_of(config);
+  std::string text;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i] == standard[i]) continue;
+    text += (text.empty() ? "" : " ") + fields[i].first + "=" + fields[i].second;
+  }
+  return text;
+}
+
+uint64_t parameter_count(const ViTConfig& config) {
+  uint64_t count = 0;
+  for (const Parameter& parameter : parameters_of(config)) {
+    if (parameter.learned()) count += parameter.shape.elements();
+  }
+  return count;
+}
+
+double flops(const ViTConfig& c, uint64_t batch) {
+  const double n = static_cast<double>(c.tokens()), d = static_cast<double>(c.dim);
+  const double keys = static_cast<double>(c.key_columns()), values = static_cast<double>(c.value_columns());
+  const double hidden = static_cast<double>(c.mlp_width());
+  const double patch = static_cast<double>(c.channels * c.patch_height * c.patch_width);
+  const double map_inputs = c.per_head_maps ? d / static_cast<double>(c.heads) : d;
+  double block = n * map_inputs * (2 * keys + values);               // q, k and v
+  block += n * n * (keys + values);                                  // scores and weighted sum
+  if (c.projection) block += n * values * d;                         // W_o
+  block += n * d * hidden * (c.mlp == MlpKind::swiglu ? 3.0 : 2.0);  // both layers of the MLP
+  double total = static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * block;
+  total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
+  double shared = 0;  // by all images of the batch
+  if (c.pool == Pool::attention) {
+    const double p = static_cast<double>(c.patches());
+    shared = d * d;                                               // the query
+    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * hidden;  // k and v, attention, W_o, MLP
+  }
+  total += static_cast<double>(c.feature_width() * c.classes * (c.distilled_head ? 2 : 1));
+  return 2 * (total * static_cast<double>(batch) + shared);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,129 @@
+// What a Vision Transformer is made of: plain data from which the parameter list, the graph and the
+// file names follow. One struct describes every family; a field that is 0 takes the rule beside it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/ops/elementwise/activation.h"
+#include "runtime/util/error.h"
+
+namespace vitrine {
+
+enum class MlpKind : uint8_t { plain, swiglu };
+enum class Positions : uint8_t { none, learned, sincos };
+// Which tokens get a row of the position table.
+enum class PositionSpan : uint8_t { patches, class_and_patches, all };
+// How a learned table is resampled for another image size. bicubic_corners puts the corners of both grids
+// on each other (torchvision); the others align the edges of the outermost patches.
+enum class PositionResize : uint8_t { bicubic, bicubic_antialias, bicubic_corners, bilinear };
+// How the tokens become one vector: the class token; the mean of the patches; both, side by side; or
+// attention of a learned query to the patches, with an MLP behind it (MAP).
+enum class Pool : uint8_t { token, mean, token_and_mean, attention };
+// How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
+enum class InitRule : uint8_t { vit, torch };
+
+std::string_view name_of(MlpKind kind);
+std::string_view name_of(Positions positions);
+std::string_view name_of(PositionSpan span);
+std::string_view name_of(PositionResize resize);
+std::string_view name_of(Pool pool);
+std::string_view name_of(InitRule rule);
+
+struct ViTConfig {
+  // The image and how it is cut. Pixels past the last whole patch are not seen.
+  uint64_t image_height = 224, image_width = 224;
+  uint64_t patch_height = 16, patch_width = 16;
+  uint64_t channels = 3;
+  bool patch_bias = true;
+  bool patch_norm = false;  // a LayerNorm behind the patch projection
+
+  // Tokens, in the order class, distillation, registers, patches.
+  bool class_token = true;
+  bool distillation_token = false;
+  uint64_t registers = 0;
+  Positions positions = Positions::learned;
+  PositionSpan position_span = PositionSpan::all;
+  PositionResize position_resize = PositionResize::bicubic;
+  double position_offset =
+      0;                  // added to the new grid's extents when it is resampled: model/vit/position_table.h
+  bool pre_norm = false;  // a LayerNorm in front of the first block
+
+  // Blocks.
+  uint64_t dim = 768;
+  uint64_t depth = 12;
+  uint64_t heads = 12;
+  uint64_t key_width = 0;    // of a head; 0: dim / heads
+  uint64_t value_width = 0;  // of a head; 0: dim / heads
+  bool qkv_bias = true;
+  double qk_scale = 0;         // 0: key_width^-0.5
+  bool per_head_maps = false;  // q, k and v of head h see only slice h of the token
+  bool projection = true;      // the linear layer behind the concatenated heads
+  MlpKind mlp = MlpKind::plain;
+  uint64_t mlp_hidden = 0;  // 0: 4 dim; swiglu: two thirds of that, rounded up to a multiple of 8
+  Activation activation = Activation::gelu;
+  bool layer_scale = false;
+  double layer_scale_init = 1e-5;
+  double eps = 1e-6;  // of every LayerNorm
+
+  // From tokens to the result.
+  bool final_norm = true;  // on all tokens, before pooling
+  Pool pool = Pool::token;
+  bool fc_norm = false;              // on the pooled features
+  uint64_t representation_size = 0;  // a linear layer and tanh before the head; 0: none
+  uint64_t embedding_size = 0;       // a linear layer without bias, CLIP's projection; 0: none
+  uint64_t classes = 1000;           // 0: no head, the features are the result
+  bool distilled_head = false;       // a second head on the distillation token; the result is their mean
+  bool softmax_output = false;       // the model's own result is the probabilities
+
+  // Training only.
+  double dropout = 0;            // after positions, projections and both layers of the MLP
+  double attention_dropout = 0;  // on the attention weights
+  double stochastic_depth = 0;   // of the last block; grows linearly from 0 at the first
+  InitRule init = InitRule::vit;
+
+  uint64_t grid_height() const { return image_height / patch_height; }
+  uint64_t grid_width() const { return image_width / patch_width; }
+  uint64_t patches() const { return grid_height() * grid_width(); }
+  uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
+  uint64_t tokens() const { return prefix_tokens() + patches(); }
+  uint64_t position_rows() const;
+  uint64_t head_key_width() const { return key_width ? key_width : dim / heads; }
+  uint64_t head_value_width() const { return value_width ? value_width : dim / heads; }
+  uint64_t key_columns() const { return heads * head_key_width(); }      // of all heads
+  uint64_t value_columns() const { return heads * head_value_width(); }  // of all heads
+  double attention_scale() const;
+  uint64_t mlp_width() const;  // columns between the two layers of the MLP, after gating
+  uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : dim; }
+  uint64_t feature_width() const {
+    return embedding_size ? embedding_size : representation_size ? representation_size : pooled_width();
+  }
+
+  // The same model with every width and scale that follows from others written out.
+  ViTConfig resolved() const;
+
+  // Throws an Error that names `origin` (a file or option) and the first field that makes no sense.
+  void validate(const std::string& origin, ErrorCode code = ErrorCode::bad_file) const;
+
+  bool operator==(const ViTConfig&) const = default;
+};
+
+// Overrides one field from "KEY=VALUE". KEY is a field's name, or image_size or patch_size for both
+// sides at once. Throws Error(usage).
+void set_field(ViTConfig& config, std::string_view assignment);
+void set_field(ViTConfig& config, std::string_view key, std::string_view value, const std::string& origin,
+               ErrorCode code);
+// Every field with its value, as set_field() would read it, in the struct's order.
+std::vector<std::pair<std::string, std::string>> fields_of(const ViTConfig& config);
+// The fields that differ from a default-made config, as "heads=3 depth=2".
+std::string to_string(const ViTConfig& config);
+
+// Numbers that a model learns (fixed position tables are not counted).
+uint64_t parameter_count(const ViTConfig& config);
+// The arithmetic of one batch in matrix products and attention, a multiply-add counting two.
+double flops(const ViTConfig& config, uint64_t batch);
+
+}  // namespace vitrine

@@ -1,0 +1,121 @@
+// The limits of ViTConfig. They are generous (the largest published ViT has 22 billion parameters) and
+// are checked before anything is computed from a config, so that a hostile one asks for no memory.
+#include <cmath>
+
+#include "model/vit/vit_config.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint64_t max_image = 16384, max_tokens = 65536, max_dim = 65536, max_depth = 1024, max_heads = 1024;
+constexpr uint64_t max_head_width = 256;  // what the attention kernels hold in registers
+constexpr uint64_t max_parameters = 100'000'000'000;
+
+struct Checker {
+  const std::string& origin;
+  ErrorCode code;
+
+  void require(bool condition, const std::string& sentence) const {
+    if (!condition) throw Error(code, origin + ": " + sentence);
+  }
+  void range(const char* field, uint64_t value, uint64_t low, uint64_t high) const {
+    require(value >= low && value <= high, std::string(field) + " is " + std::to_string(value) +
+                                               ", expected " + std::to_string(low) + " to " +
+                                               std::to_string(high));
+  }
+  void share(const char* field, double value) const {
+    require(value >= 0 && value < 1,
+            std::string(field) + " is " + std::to_string(value) + ", expected at least 0 and less than 1");
+  }
+};
+
+void check_image(const Checker& check, const ViTConfig& c) {
+  check.range("image_height", c.image_height, 1, max_image);
+  check.range("image_width", c.image_width, 1, max_image);
+  check.range("patch_height", c.patch_height, 1, c.image_height);
+  check.range("patch_width", c.patch_width, 1, c.image_width);
+  check.range("channels", c.channels, 1, 1024);
+  check.range("registers", c.registers, 0, 4096);
+  check.require(
+      c.position_offset >= 0 && c.position_offset < 1,
+      "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");
+  check.require(c.tokens() <= max_tokens, "the image makes " + std::to_string(c.tokens()) +
+                                              " tokens, expected at most " + std::to_string(max_tokens));
+}
+
+void check_blocks(const Checker& check, const ViTConfig& c) {
+  check.range("dim", c.dim, 1, max_dim);
+  check.range("depth", c.depth, 1, max_depth);
+  check.require(c.heads != 0, "the head count cannot be told from the tensors' shapes of a model of width " +
+                                  std::to_string(c.dim) + ", expected --set heads=N");
+  check.range("heads", c.heads, 1, max_heads);
+  if (c.key_width == 0 || c.value_width == 0 || c.per_head_maps) {
+    check.require(c.dim % c.heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
+                                            std::to_string(c.heads) + " heads");
+  }
+  check.range("key_width", c.head_key_width(), 1, max_head_width);
+  check.range("value_width", c.head_value_width(), 1, max_head_width);
+  check.range("mlp_hidden", c.mlp_width(), 1, 8 * max_dim);
+  check.require(std::isfinite(c.qk_scale), "qk_scale is not finite");
+  check.require(c.eps > 0 && c.eps < 1,
+                "eps is " + std::to_string(c.eps) + ", expected more than 0 and less than 1");
+  check.require(std::isfinite(c.layer_scale_init), "layer_scale_init is not finite");
+  if (!c.projection) {
+    check.require(c.value_columns() == c.dim,
+                  "the heads' outputs make " + std::to_string(c.value_columns()) +
+                      " columns and projection is false, expected dim = " + std::to_string(c.dim));
+    check.require(!c.layer_scale,
+                  "layer_scale is true and projection is false, expected at most one of the two");
+  }
+}
+
+void check_result(const Checker& check, const ViTConfig& c) {
+  const bool reads_token = c.pool == Pool::token || c.pool == Pool::token_and_mean;
+  check.require(!reads_token || c.class_token,
+                "pool is " + std::string(name_of(c.pool)) + " and class_token is false, expected pool=mean");
+  check.require(c.pool != Pool::token_and_mean || !c.fc_norm,
+                "pool is token_and_mean and fc_norm is true, expected at most one of the two");
+  if (c.pool == Pool::attention) {
+    check.require(c.mlp == MlpKind::plain, "pool is attention and mlp is swiglu, expected mlp=plain");
+    check.require(c.dim % c.heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
+                                            std::to_string(c.heads) + " heads of the pooling");
+    check.range("dim / heads", c.dim / c.heads, 1, max_head_width);
+  }
+  check.range("representation_size", c.representation_size, 0, max_dim);
+  check.range("embedding_size", c.embedding_size, 0, max_dim);
+  check.require(!c.representation_size || !c.embedding_size,
+                "representation_size and embedding_size are both set, expected at most one of the two");
+  check.range("classes", c.classes, 0, 4'000'000);
+  if (c.distilled_head) {
+    check.require(c.class_token && c.distillation_token && c.pool == Pool::token &&
+                      c.representation_size == 0 && c.embedding_size == 0,
+                  "distilled_head is true, expected class_token and distillation_token true, pool=token, "
+                  "representation_size=0 and embedding_size=0");
+  }
+  check.require(!c.softmax_output || c.classes > 0,
+                "softmax_output is true and classes is 0, expected classes > 0");
+  check.share("dropout", c.dropout);
+  check.share("attention_dropout", c.attention_dropout);
+  check.share("stochastic_depth", c.stochastic_depth);
+}
+
+}  // namespace
+
+void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
+  const Checker check{origin, code};
+  check_image(check, *this);
+  check_blocks(check, *this);
+  check_result(check, *this);
+  // Counted in floating point first: every factor is in range now, the product may not be.
+  const double block = static_cast<double>(dim) *
+                       static_cast<double>(2 * key_columns() + 2 * value_columns() + 3 * mlp_width());
+  const double rough = block * static_cast<double>(depth) +
+                       static_cast<double>(dim) * static_cast<double>(classes) +
+                       static_cast<double>(dim) * static_cast<double>(tokens());
+  check.require(rough <= static_cast<double>(max_parameters),
+                "the configuration asks for about " + std::to_string(static_cast<uint64_t>(rough / 1e9)) +
+                    " billion parameters, expected at most " +
+                    std::to_string(max_parameters / 1'000'000'000) + " billion");
+}
+
+}  // namespace vitrine

@@ -1,0 +1,193 @@
+#include "runtime/ops/attention/attention.h"
+
+#include <array>
+#include <cmath>
+
+#include "runtime/graph/autodiff.h"
+#include "runtime/ops/attention/attention_gradient.h"
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/elementwise/dropout.h"
+#include "runtime/ops/elementwise/random_mask.h"
+#include "runtime/ops/lowering.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::array kernels{
+    KernelDef{"tiled", refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled,
+              attention_tiled_configurations},
+    KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
+              attention_lanes_configurations, nullptr, attention_lanes_write_blocks},
+    KernelDef{"coopmat", refuse_attention_coopmat, prefer_attention_coopmat, lower_attention_coopmat,
+              attention_coopmat_configurations},
+    KernelDef{"coopmat_flexible", refuse_attention_flexible, prefer_attention_flexible,
+              lower_attention_flexible, attention_flexible_configurations},
+    unproven({"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
+              attention_coopmat2_configurations}),
+};
+
+void backward(GradContext& c) {
+  if (c.node().outputs.size() > 1 && c.gradient(1)) {
+    c.refuse("something depends on its log-sum-exp, which has no derivative here");
+  }
+  const ValueId q = c.input(attention_input::q), k = c.input(attention_input::k),
+                v = c.input(attention_input::v);
+  const ValueId step = c.has_input(attention_input::step) ? c.input(attention_input::step) : ValueId{};
+  ValueId out, lse;
+  if (c.attributes().flag("store_lse")) {
+    out = c.output(0);
+    lse = c.output(1);
+  } else {
+    // Nobody kept the log-sum-exp: attention runs once more.
+    Attributes attributes = c.attributes();
+    attributes.set("store_lse", int64_t{1});
+    std::vector<ValueId> inputs{q, k, v};
+    if (step) inputs.push_back(step);
+    const auto again = c.graph().add(op_attention, c.name("again"), std::move(inputs), std::move(attributes));
+    out = again[0];
+    lse = again[1];
+  }
+  const AttentionGradients gradients =
+      attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse, c.gradient(0), c.attributes(), step);
+  c.add(attention_input::q, gradients.q);
+  if (gradients.k != gradients.q) c.add(attention_input::k, gradients.k);
+  if (gradients.v != gradients.q && gradients.v != gradients.k) c.add(attention_input::v, gradients.v);
+}
+
+}  // namespace
+
+double AttentionSizes::flops() const {
+  return 2.0 * static_cast<double>(batch * heads * queries) * static_cast<double>(keys) *
+         static_cast<double>(key_width + value_width);
+}
+
+AttentionSizes attention_sizes(const LowerContext& context) {
+  const Shape& q = context.input(attention_input::q).shape;
+  const auto attribute = [&](std::string_view name) {
+    return static_cast<uint64_t>(context.attributes().integer(name));
+  };
+  return {.batch = q[0],
+          .queries = q[1],
+          .keys = context.input(attention_input::k).shape[1],
+          .heads = attribute("heads"),
+          .key_width = attribute("key_width"),
+          .value_width = attribute("value_width")};
+}
+
+Attributes attention_attributes(const AttentionOptions& options) {
+  const auto integer = [](uint64_t value) { return static_cast<int64_t>(value); };
+  const uint64_t value_width = options.value_width != 0 ? options.value_width : options.key_width;
+  const double scale =
+      options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(options.key_width));
+  Attributes attributes{{"heads", integer(options.heads)},
+                        {"key_width", integer(options.key_width)},
+                        {"value_width", integer(value_width)},
+                        {"q_offset", integer(options.q_offset)},
+                        {"k_offset", integer(options.k_offset)},
+                        {"v_offset", integer(options.v_offset)},
+                        {"scale", scale},
+                        {"store_lse", int64_t{options.store_lse}}};
+  if (options.drop_rate != 0) {
+    attributes.set("rate", options.drop_rate);
+    attributes.set("stream", int64_t{options.drop_stream});
+  }
+  return attributes;
+}
+
+bool drops_weights(const Attributes& attributes) { return attributes.has("rate"); }
+
+AttentionDrops attention_drops(const Attributes& attributes) {
+  if (!drops_weights(attributes)) return {};
+  const double rate = attributes.number("rate");
+  return {.stream = to_u32(static_cast<uint64_t>(attributes.integer("stream"))),
+          .threshold = drop_threshold(rate),
+          .factor = kept_factor(rate)};
+}
+
+std::optional<std::string> refuse_drops(const LowerContext& context) {
+  if (drops_weights(context.attributes())) return "it draws no random numbers, and the weights have dropout";
+  return std::nullopt;
+}
+
+Shape infer_attention_inputs(InferContext& c) {
+  constexpr std::array names{"q", "k", "v"};
+  const auto attribute = [&](std::string_view name) {
+    return static_cast<uint64_t>(c.attributes().integer(name));
+  };
+  const uint64_t heads = attribute("heads"), key_width = attribute("key_width");
+  const uint64_t value_width = attribute("value_width");
+  constexpr uint64_t sensible = 1u << 20;
+  c.require(heads > 0 && key_width > 0 && value_width > 0 && heads < sensible && key_width < sensible &&
+                value_width < sensible,
+            std::to_string(heads) + " heads of width " + std::to_string(key_width) + " and " +
+                std::to_string(value_width) + " were asked for");
+  const Value& q = c.input(attention_input::q);
+  const Value& k = c.input(attention_input::k);
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    const Value& value = c.input(i);
+    c.require(is_computable(value.dtype) && value.dtype == q.dtype,
+              std::string(names[i]) + " is " + std::string(name_of(value.dtype)) + " and q " +
+                  std::string(name_of(q.dtype)) + ", all f32 or all f16 was expected");
+    c.require(
+        value.shape.rank() == 3 && value.shape[0] == q.shape[0],
+        std::string(names[i]) + " is " + value.shape.to_string() + ", [batch, tokens, width] was expected");
+    const uint64_t offset = attribute(std::string(names[i]) + "_offset");
+    const uint64_t width = heads * (i == attention_input::v ? value_width : key_width);
+    c.require(offset <= value.shape[2] && width <= value.shape[2] - offset,
+              std::string(names[i]) + " is " + value.shape.to_string() + ", too narrow for " +
+                  std::to_string(width) + " elements from " + std::to_string(offset) + " on");
+  }
+  c.require(c.input(attention_input::v).shape[1] == k.shape[1],
+            "k is " + k.shape.to_string() + " and v " + c.input(attention_input::v).shape.to_string() +
+                ", the same number of tokens was expected");
+  if (drops_weights(c.attributes())) require_drop_rate(c);
+  return {q.shape[0], q.shape[1], heads * value_width};
+}
+
+void infer_attention(InferContext& c) {
+  const Shape shape = infer_attention_inputs(c);
+  if (drops_weights(c.attributes())) require_step(c, attention_input::step);
+  c.output(shape, c.input(attention_input::q).dtype);
+  if (c.attributes().flag("store_lse")) {
+    c.output({shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1]}, DType::f32, "lse");
+  }
+}
+
+double attention_flops(const LowerContext& context) { return attention_sizes(context).flops(); }
+
+shader::AttentionParams attention_params(const LowerContext& context, uint64_t blocks) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const AttentionDrops drops = attention_drops(context.attributes());
+  const auto offset = [&](std::string_view name) {
+    return to_u32(static_cast<uint64_t>(context.attributes().integer(name)));
+  };
+  return {.queries = to_u32(sizes.queries),
+          .keys = to_u32(sizes.keys),
+          .heads = to_u32(sizes.heads),
+          .key_width = to_u32(sizes.key_width),
+          .value_width = to_u32(sizes.value_width),
+          .q_stride = to_u32(context.input(attention_input::q).shape[2]),
+          .k_stride = to_u32(context.input(attention_input::k).shape[2]),
+          .v_stride = to_u32(context.input(attention_input::v).shape[2]),
+          .q_offset = offset("q_offset"),
+          .k_offset = offset("k_offset"),
+          .v_offset = offset("v_offset"),
+          .scale = static_cast<float>(context.attributes().number("scale")),
+          .blocks = to_u32(blocks),
+          .drop_stream = drops.stream,
+          .drop_threshold = drops.threshold,
+          .drop_factor = drops.factor};
+}
+
+const OpDef op_attention{"attention", infer_attention, attention_flops, kernels, backward};
+
+AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
+                          const AttentionOptions& options) {
+  std::vector<ValueId> inputs{q, k, v};
+  if (options.drop_rate != 0) inputs.push_back(options.step);
+  const auto outputs =
+      graph.add(op_attention, std::move(name), std::move(inputs), attention_attributes(options));
+  return {.out = outputs[0], .lse = options.store_lse ? outputs[1] : ValueId{}};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,39 @@
+// Multi-head attention in one pass: the scores are never stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vitrine {
+
+extern const OpDef op_attention;
+
+// Offsets and widths count elements. Head h of a row lies at offset + h * width, so that the three may be
+// parts of one projection's output, read where they are.
+struct AttentionOptions {
+  uint64_t heads = 1;
+  uint64_t key_width = 0;    // of one head; at most 256
+  uint64_t value_width = 0;  // of one head, at most 256; 0: as wide as the keys
+  uint64_t q_offset = 0, k_offset = 0, v_offset = 0;
+  double scale = 0;  // of the scores; 0: 1 / sqrt(key_width)
+  bool store_lse = false;
+  // Dropout of the weights behind the softmax, from a stream of its own (runtime/ops/elementwise/random_mask.h): of row
+  // (b * heads + head) * N + n, the draw of a key is its number. A rate of 0 needs no step.
+  double drop_rate = 0;
+  uint32_t drop_stream = 0;
+  ValueId step = {};  // [VITRINE_STEP_WORDS] u32
+};
+
+struct AttentionResult {
+  ValueId out;  // [B, N, heads * value_width]
+  ValueId lse;  // [B, heads, N] f32: log of the sum of exp(score) of each row; none unless asked for
+};
+
+// q [B, N, ..], k and v [B, M, ..], all f32 or all f16; the result has the same dtype. They may be one value.
+// Softmax and sums are f32. A row whose scores hold a NaN or +inf, or nothing but -inf, is NaN.
+AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
+                          const AttentionOptions& options);
+
+}  // namespace vitrine

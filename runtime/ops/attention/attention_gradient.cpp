@@ -1,0 +1,150 @@
+#include "runtime/ops/attention/attention_gradient.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/elementwise/dropout.h"
+#include "runtime/ops/lowering.h"
+#include "shaders/elementwise/zeros.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::array<const char*, 3> offset_names{"q_offset", "k_offset", "v_offset"};
+
+// Columns of q, k or v that attention reads.
+struct Columns {
+  uint64_t begin = 0, end = 0;
+  bool meets(const Columns& other) const { return begin < other.end && other.begin < end; }
+  uint64_t width() const { return end - begin; }
+};
+
+Columns columns_of(const Attributes& attributes, uint32_t input) {
+  const auto attribute = [&](const char* name) { return static_cast<uint64_t>(attributes.integer(name)); };
+  const uint64_t begin = attribute(offset_names.at(input));
+  const uint64_t width = attribute(input == attention_input::v ? "value_width" : "key_width");
+  return {begin, begin + attribute("heads") * width};
+}
+
+void infer(InferContext& c) {
+  using namespace attention_gradient_input;
+  const Shape expected = infer_attention_inputs(c);
+  const Value& q = c.input(attention_input::q);
+  c.require(q.dtype == DType::f32, "q, k and v are " + std::string(name_of(q.dtype)) + ", f32 was expected");
+  const auto check = [&](uint32_t input, const char* name, const Shape& shape) {
+    const Value& value = c.input(input);
+    c.require(value.dtype == DType::f32 && value.shape == shape,
+              std::string(name) + " is " + std::string(name_of(value.dtype)) + " " + value.shape.to_string() +
+                  ", f32 " + shape.to_string() + " was expected");
+  };
+  check(out, "out", expected);
+  check(lse, "lse", {expected[0], static_cast<uint64_t>(c.attributes().integer("heads")), expected[1]});
+  check(out_gradient, "the gradient", expected);
+  if (drops_weights(c.attributes())) require_step(c, step);
+
+  constexpr std::array names{"q", "k", "v"};
+  const auto outputs = attention_gradient_outputs(c.attributes());
+  uint32_t declared = 0;
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == declared) {
+      c.output(c.input(i).shape, DType::f32, names[i]);
+      ++declared;
+      continue;
+    }
+    c.require(outputs[i] < declared, "its outputs are not in order");
+    for (uint32_t j = 0; j < i; ++j) {
+      if (outputs[j] != outputs[i]) continue;
+      c.require(c.input(i).shape == c.input(j).shape &&
+                    !columns_of(c.attributes(), i).meets(columns_of(c.attributes(), j)),
+                std::string(names[i]) + "'s gradient can't lie in " + names[j] + "'s");
+    }
+  }
+}
+
+// Scores again, the gradients of the weights, and those of q, k and v.
+double flops(const LowerContext& context) {
+  const AttentionSizes s = attention_sizes(context);
+  return 2.0 * static_cast<double>(s.batch * s.heads * s.queries) * static_cast<double>(s.keys) *
+         static_cast<double>(3 * s.key_width + 2 * s.value_width);
+}
+
+constexpr std::array kernels{
+    KernelDef{"tiled", refuse_attention_gradient_tiled, no_preference, lower_attention_gradient_tiled,
+              attention_gradient_tiled_configurations},
+    KernelDef{"lanes", refuse_attention_gradient_lanes, prefer_on_cpu, lower_attention_gradient_lanes,
+              attention_gradient_lanes_configurations},
+    KernelDef{"whole", refuse_attention_gradient_whole, prefer_attention_gradient_whole,
+              lower_attention_gradient_whole, attention_gradient_whole_configurations},
+};
+
+}  // namespace
+
+std::array<uint32_t, 3> attention_gradient_outputs(const Attributes& attributes) {
+  return {0, to_u32(static_cast<uint64_t>(attributes.integer("k_output"))),
+          to_u32(static_cast<uint64_t>(attributes.integer("v_output")))};
+}
+
+AttentionRows attention_rows_of(const LowerContext& context, uint32_t input) {
+  return {.stride = to_u32(context.input(input).shape[2]),
+          .offset = to_u32(columns_of(context.attributes(), input).begin)};
+}
+
+bool lies_in_words(const LowerContext& context, uint32_t input, AttentionRows rows, uint64_t width) {
+  return (rows.stride | rows.offset | width) % 2 == 0 && !refuse_half_word(context.input(input));
+}
+
+void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
+  const auto outputs = attention_gradient_outputs(context.attributes());
+  for (uint32_t output = 0; output <= std::ranges::max(outputs); ++output) {
+    uint64_t written = 0;
+    for (uint32_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == output) written += columns_of(context.attributes(), i).width();
+    }
+    const Shape& shape = context.output(output).shape;
+    if (written == shape[-1]) continue;
+    Dispatch& dispatch = lowered.dispatches.emplace_back();
+    dispatch.shader = &find_shader("zeros", "f32");
+    dispatch.constants = {workgroup_size(context.device(), 256)};
+    dispatch.operands = {Operand::output(output)};
+    dispatch.set_params(shader::ZerosParams{to_u32(shape.elements())});
+    dispatch.groups = spread_groups(context.device(), ceil_div(shape.elements(), dispatch.constants[0]));
+  }
+}
+
+const OpDef op_attention_gradient{"attention_gradient", infer, flops, kernels};
+
+AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
+                                      ValueId out, ValueId lse, ValueId out_gradient,
+                                      const AttentionOptions& options) {
+  return attention_gradient(graph, std::move(name), q, k, v, out, lse, out_gradient,
+                            attention_attributes(options), options.step);
+}
+
+AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
+                                      ValueId out, ValueId lse, ValueId out_gradient,
+                                      const Attributes& attributes, ValueId step) {
+  const std::array values{q, k, v};
+  std::array<int64_t, 3> outputs{};
+  int64_t declared = 1;
+  for (uint32_t i = 1; i < values.size(); ++i) {
+    int64_t shared = -1;
+    bool free = true;
+    for (uint32_t j = 0; j < i; ++j) {
+      if (values[j] != values[i]) continue;
+      shared = outputs[j];
+      free = free && !columns_of(attributes, i).meets(columns_of(attributes, j));
+    }
+    outputs[i] = shared >= 0 && free ? shared : declared++;
+  }
+  Attributes own = attributes;
+  own.set("k_output", outputs[1]);
+  own.set("v_output", outputs[2]);
+  std::vector<ValueId> inputs{q, k, v, out, lse, out_gradient};
+  if (drops_weights(own)) inputs.push_back(step);
+  const auto made = graph.add(op_attention_gradient, std::move(name), std::move(inputs), std::move(own));
+  return {
+      .q = made[0], .k = made[static_cast<size_t>(outputs[1])], .v = made[static_cast<size_t>(outputs[2])]};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,168 @@
+// The shared-memory kernel of attention (shaders/attention/attention_tiled.comp).
+#include <algorithm>
+#include <array>
+
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/lowering.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint64_t widest = 256;
+
+// Each shares out the work as matmul's tiles do: the more rows and columns an invocation has, the more
+// products a value serves that was read from shared memory. Narrow columns waste less on odd widths and hold
+// wider heads in as many registers; the last ones are for few queries, and for 16 KiB, the least that Vulkan
+// promises.
+constexpr std::array<AttentionTile, 8> tiles{{
+    {.threads = 256, .columns = 16, .block_q = 64, .block_k = 64, .chunk4 = 4, .slice = 16},
+    {.threads = 256, .columns = 8, .block_q = 64, .block_k = 64, .chunk4 = 4, .slice = 8},
+    {.threads = 128, .columns = 16, .block_q = 32, .block_k = 64, .chunk4 = 2, .slice = 16},
+    {.threads = 128, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 4, .slice = 8},
+    {.threads = 64, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 2, .slice = 8},
+    {.threads = 64, .columns = 8, .block_q = 16, .block_k = 32, .chunk4 = 2, .slice = 8},
+    {.threads = 128, .columns = 16, .block_q = 8, .block_k = 64, .chunk4 = 2, .slice = 16},
+    {.threads = 32, .columns = 8, .block_q = 4, .block_k = 16, .chunk4 = 2, .slice = 8},
+}};
+
+uint32_t vec4s(uint64_t width) { return to_u32(ceil_div(width, 4)); }
+uint32_t odd(uint32_t value) { return value | 1; }
+
+// Registers of an invocation: scores, sums of values and a step's operands, about as RADV makes of them
+// (docs/zoo.md): 1.4 of each and 20 more.
+double registers(const AttentionTile& tile, const AttentionSizes& sizes) {
+  const uint32_t value_j = to_u32(ceil_div(vec4s(sizes.value_width), tile.columns));
+  return 20 + 1.4 * tile.score_i() * (tile.score_j() + 4 * value_j + 4);
+}
+
+}  // namespace
+
+// In multiply-adds of an invocation of a filled device.
+double attention_tile_time(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device,
+                           uint64_t shared, double registers) {
+  // A vec4 from shared memory takes as long as 8 multiply-adds: 128 bytes against 64 multiply-adds a cycle,
+  // of a compute unit of AMD's GCN and RDNA and of a multiprocessor of NVIDIA's Turing. The two overlap.
+  constexpr double read = 8;
+  constexpr double barrier = 32;      // about the latency of shared memory, which it exposes
+  constexpr double exponential = 16;  // four multiply-adds' time on AMD and NVIDIA, and what is around it
+  const double i = tile.score_i(), j = tile.score_j();
+  const auto value_j = static_cast<double>(ceil_div(vec4s(sizes.value_width), tile.columns));
+  const auto chunks = static_cast<double>(ceil_div(vec4s(sizes.key_width), tile.chunk4));
+  const auto blocks = static_cast<double>(ceil_div(sizes.keys, tile.block_k));
+  const auto slices = static_cast<double>(ceil_div(sizes.keys, tile.slice));
+  const double scores = chunks * (tile.chunk4 * std::max(4 * i * j, read * (i + j)) + 2 * barrier);
+  const double statistics = i * j * exponential + i * tile.columns * read / 4 + 2 * barrier;
+  const double values = tile.slice / 4.0 * std::max(16 * i * value_j, read * (i + 4 * value_j)) + 2 * barrier;
+  const auto groups = static_cast<double>(ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch);
+  // Fewer than four waves a SIMD, or warps a scheduler, don't hide memory's latency. Of 64 KiB of shared
+  // memory and 65536 registers that leaves 64 bytes and registers an invocation where they have 64 lanes
+  // (AMD's GCN, Adreno), twice as many where they have 32 (NVIDIA) or where there is twice as much (RDNA).
+  // Apple's compiler takes more registers than that for what is worth it elsewhere.
+  const bool roomy = device.type == DeviceType::discrete && device.min_subgroup_size < 64;
+  const double room = roomy ? 128 : 64;
+  const double crowding =
+      std::max({1.0, static_cast<double>(shared) / (room * tile.threads), registers / room});
+  // How many invocations fill such a device, as for matmul's tiles of 256; Vulkan doesn't tell.
+  const double filled = device.type == DeviceType::discrete ? 96 * 256
+                        : device.type == DeviceType::cpu    ? 256
+                                                            : 24 * 256;
+  const double lanes = groups * tile.threads;
+  return (blocks * (scores + statistics) + slices * values) * crowding * std::max(lanes, filled);
+}
+
+namespace {
+
+// True when every row of every head begins at a multiple of four elements and is made of whole fours.
+bool aligned(const shader::AttentionParams& p) {
+  return (p.key_width | p.value_width | p.q_stride | p.k_stride | p.v_stride | p.q_offset | p.k_offset |
+          p.v_offset) %
+             4 ==
+         0;
+}
+
+// Those that fit, the best first.
+std::vector<AttentionTile> tiles_for(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
+  std::vector<AttentionTile> fitting;
+  for (const AttentionTile& tile : tiles) {
+    if (fits(tile, sizes, context.device())) fitting.push_back(tile);
+  }
+  std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
+    return attention_tile_time(tile, sizes, context.device(), shared_bytes(tile, sizes),
+                               registers(tile, sizes));
+  });
+  return fitting;
+}
+
+}  // namespace
+
+std::string AttentionTile::name() const {
+  return std::to_string(block_q) + "x" + std::to_string(block_k) + "/" + std::to_string(rows()) + "x" +
+         std::to_string(columns);
+}
+
+std::span<const AttentionTile> attention_tiles() { return tiles; }
+
+uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes) {
+  const uint64_t chunk = uint64_t{tile.block_q + tile.block_k} * odd(tile.chunk4);
+  const uint64_t slice = uint64_t{tile.slice} * odd(vec4s(sizes.value_width));
+  return 16 * std::max(chunk, slice) + 4ull * tile.block_q * (tile.slice + 4);
+}
+
+bool fits(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device) {
+  // Apple's and Qualcomm's compilers have 128 registers, the others 255.
+  const double most_registers =
+      device.type == DeviceType::discrete || device.type == DeviceType::cpu ? 200 : 140;
+  return tile.threads <= device.max_workgroup_invocations && tile.threads <= device.max_workgroup_size[0] &&
+         shared_bytes(tile, sizes) <= device.max_shared_bytes && registers(tile, sizes) <= most_registers;
+}
+
+Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTile& tile) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const uint64_t blocks = ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch;
+  const shader::AttentionParams params = attention_params(context, blocks);
+  const bool store_lse = context.attributes().flag("store_lse");
+  const bool drops = drops_weights(context.attributes());
+
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("attention_tiled", name_of(context.input(attention_input::q).dtype));
+  dispatch.constants = {tile.threads,     tile.threads,       tile.block_q, tile.block_k,
+                        params.key_width, params.value_width, tile.columns, tile.chunk4,
+                        tile.slice,       aligned(params),    store_lse,    drops};
+  dispatch.operands = {Operand::input(attention_input::q),
+                       Operand::input(attention_input::k),
+                       Operand::input(attention_input::v),
+                       Operand::output(0),
+                       store_lse ? Operand::output(1) : Operand::nothing(),
+                       drops ? Operand::input(attention_input::step) : Operand::nothing()};
+  dispatch.set_params(params);
+  dispatch.groups = spread_groups(context.device(), blocks);
+  dispatch.note = tile.name();
+  return lowered;
+}
+
+std::optional<std::string> refuse_attention_tiled(const LowerContext& context) {
+  if (auto reason = refuse(context, "attention_tiled", name_of(context.input(attention_input::q).dtype))) {
+    return reason;
+  }
+  const AttentionSizes sizes = attention_sizes(context);
+  if (std::max(sizes.key_width, sizes.value_width) > widest) {
+    return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
+           std::to_string(widest) + " is possible";
+  }
+  if (tiles_for(context).empty()) return "no tile fits the device's workgroups";
+  return std::nullopt;
+}
+
+double prefer_attention_tiled(const LowerContext&) { return 1; }
+
+Lowered lower_attention_tiled(const LowerContext& context) {
+  return lower_attention_tiled_as(context, configured(context, tiles_for(context)));
+}
+
+std::vector<std::string> attention_tiled_configurations(const LowerContext& context) {
+  return names_of(tiles_for(context));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,134 @@
+#include "runtime/ops/products/matmul.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/products/matmul_kernels.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::array kernels{
+    KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
+    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
+              direct_likes_blocks, direct_writes_blocks},
+    KernelDef{"chunks", refuse_chunks, prefer_chunks, lower_chunks, chunks_configurations,
+              chunks_likes_blocks, chunks_writes_blocks},
+    KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
+    KernelDef{"small", refuse_small, prefer_small, lower_small},
+    KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
+    KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
+              coopmat_flexible_configurations},
+    unproven({"coopmat2", refuse_coopmat2, prefer_coopmat2, lower_coopmat2, coopmat2_configurations}),
+};
+
+}  // namespace
+
+bool is_x_transposed(const Node& node) { return node.attributes.flag("transposed_x"); }
+bool is_weight_transposed(const Node& node) { return node.attributes.flag("transposed_weight"); }
+
+std::optional<std::string> refuse_transposed(const LowerContext& context) {
+  if (!is_x_transposed(context.node()) && !is_weight_transposed(context.node())) return std::nullopt;
+  return "an operand is transposed";
+}
+
+MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight) {
+  const bool columns = is_x_transposed(node);
+  return {.m = columns ? x[-1] : x.rows(),
+          .n = is_weight_transposed(node) ? weight[-1] : weight.rows(),
+          .k = columns ? x.rows() : x[-1]};
+}
+
+MatmulSizes matmul_sizes(const LowerContext& context) {
+  return matmul_sizes(context.node(), context.input(matmul_input::x).shape,
+                      context.input(matmul_input::weight).shape);
+}
+
+void infer_matmul(InferContext& c) {
+  const Value& x = c.input(matmul_input::x);
+  const Value& weight = c.input(matmul_input::weight);
+  c.require(is_computable(x.dtype) && weight.dtype == x.dtype,
+            "x is " + std::string(name_of(x.dtype)) + " and the weight " +
+                std::string(name_of(weight.dtype)) + ", both f32 or both f16 were expected");
+  const bool turned_x = c.attributes().flag("transposed_x");
+  const bool turned_weight = c.attributes().flag("transposed_weight");
+  c.require(turned_weight ? weight.shape.rank() >= 1 : weight.shape.rank() == 2,
+            "the weight is " + weight.shape.to_string() + ", " + (turned_weight ? "[.., N]" : "[N, K]") +
+                " was expected");
+  const uint64_t n = turned_weight ? weight.shape[-1] : weight.shape[0];
+  const uint64_t k = turned_weight ? weight.shape.rows() : weight.shape[1];
+  c.require(x.shape.rank() >= 1 && (turned_x ? x.shape.rows() : x.shape[-1]) == k,
+            "x is " + x.shape.to_string() + (turned_x ? " transposed" : "") + " and the weight " +
+                weight.shape.to_string() + (turned_weight ? " transposed" : "") +
+                ", [.., K] and [N, K] were expected");
+  std::vector<uint64_t> dims(x.shape.dims().begin(), x.shape.dims().end());
+  if (turned_x) dims = {x.shape[-1], n};
+  dims.back() = n;
+  const Shape shape{std::span<const uint64_t>(dims)};
+
+  const auto check = [&](uint32_t at, const char* what, const Shape& expected) {
+    if (!c.has_input(at)) return;
+    const Value& value = c.input(at);
+    c.require(value.dtype == DType::f32 && value.shape == expected,
+              std::string(what) + " is " + std::string(name_of(value.dtype)) + " " + value.shape.to_string() +
+                  ", f32 " + expected.to_string() + " was expected");
+  };
+  check(matmul_input::bias, "the bias", Shape{n});
+  check(matmul_input::scale, "the scale", Shape{n});
+  check(matmul_input::residual, "the residual", shape);
+
+  const int64_t activation = c.attributes().integer("activation");
+  c.require(activation >= 0 && activation < VITRINE_ACTIVATION_COUNT,
+            "the activation is number " + std::to_string(activation) + ", 0 to " +
+                std::to_string(VITRINE_ACTIVATION_COUNT - 1) + " were expected");
+  const auto out = static_cast<DType>(c.attributes().integer("out"));
+  c.require(out == x.dtype || out == DType::f32,
+            "the output is to be " + std::string(name_of(out)) + ", x's dtype or f32 was expected");
+  c.output(shape, out);
+}
+
+double matmul_flops(const LowerContext& context) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  return 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
+}
+
+std::string matmul_variant(const LowerContext& context) {
+  return storage_variant(context.input(matmul_input::x).dtype, context.output(0).dtype);
+}
+
+std::vector<uint32_t> epilogue_constants(const LowerContext& context) {
+  return {to_u32(static_cast<uint64_t>(context.attributes().integer("activation"))),
+          context.has_input(matmul_input::bias), context.has_input(matmul_input::scale),
+          context.has_input(matmul_input::residual)};
+}
+
+std::vector<Operand> matmul_operands(const LowerContext& context) {
+  std::vector<Operand> operands;
+  for (uint32_t i = 0; i <= matmul_input::residual; ++i) {
+    operands.push_back(context.has_input(i) ? Operand::input(i) : Operand::nothing());
+  }
+  operands.push_back(Operand::output(0));
+  return operands;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context) {
+  if (!context.has_input(matmul_input::residual) || context.output(0).dtype != DType::f32) return {};
+  if (context.output_blocks(0)) return {};
+  // The residual's memory must have no second reader inside the node.
+  const auto& inputs = context.node().inputs;
+  const ValueId residual = inputs[matmul_input::residual];
+  if (std::count(inputs.begin(), inputs.end(), residual) > 1) return {};
+  return {{0, matmul_input::residual}};
+}
+
+const OpDef op_matmul{"matmul", infer_matmul, matmul_flops, kernels, differentiate_matmul};
+
+ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options) {
+  const DType out = options.out.value_or(graph.value(x).dtype);
+  return graph.add(
+      op_matmul, std::move(name), {x, weight, options.bias, options.scale, options.residual},
+      {{"activation", static_cast<int64_t>(options.activation)}, {"out", static_cast<int64_t>(out)}})[0];
+}
+
+}  // namespace vitrine

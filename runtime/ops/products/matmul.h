@@ -1,0 +1,27 @@
+// A linear layer: x W^T, with everything that commonly follows it fused in.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/elementwise/activation.h"
+
+namespace vitrine {
+
+extern const OpDef op_matmul;
+
+// What follows the product, in this order: + bias, activation, * scale, + residual. All three are f32.
+struct MatmulOptions {
+  ValueId bias = {};  // [N]
+  Activation activation = Activation::none;
+  ValueId scale = {};             // [N]
+  ValueId residual = {};          // the result's shape
+  std::optional<DType> out = {};  // x's dtype when left out; may be f32 for f16 inputs
+};
+
+// x [.., K] and weight [N, K], both f32 or both f16, give residual + scale * act(x W^T + bias) as [.., N].
+// Sums are f32 whatever the storage. The weight may be a constant or computed.
+ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options = {});
+
+}  // namespace vitrine

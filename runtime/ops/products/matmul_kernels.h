@@ -1,0 +1,199 @@
+// Inside matmul: its kernels, each in a file of its own, and what they share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "shaders/products/matmul.h"
+
+namespace vitrine {
+
+// The node's inputs, in order; from bias on they may be none.
+namespace matmul_input {
+constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4;
+}
+
+// Operands that lie column by column, as x [.., m] with k rows and weight [.., n] with k rows: where the rule
+// of fusion `transposed` took over what would have turned them. A kernel that can't read them so refuses.
+bool is_x_transposed(const Node& node);
+bool is_weight_transposed(const Node& node);
+std::optional<std::string> refuse_transposed(const LowerContext& context);
+
+// C[m,n] = epilogue(A[m,k] W[n,k]^T)
+struct MatmulSizes {
+  uint64_t m = 0, n = 0, k = 0;
+};
+MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight);
+MatmulSizes matmul_sizes(const LowerContext& context);
+void infer_matmul(InferContext& context);
+double matmul_flops(const LowerContext& context);
+void differentiate_matmul(GradContext& context);
+std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
+
+// The specialization constants 0 to 3, which shaders/lib/epilogue.glsl reads.
+std::vector<uint32_t> epilogue_constants(const LowerContext& context);
+// A, W, bias, scale, residual, C: the bindings of the descriptor-bound kernels.
+std::vector<Operand> matmul_operands(const LowerContext& context);
+// The output may take over the residual's memory: each element is read and written by one invocation.
+std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context);
+
+// A tile of a kernel and what it is worth: `speed` is how fast it multiplies when there are tiles enough
+// to fill the device, relative to the fastest one.
+struct TileWorth {
+  uint32_t tile_m = 0, tile_n = 0;
+  double speed = 0;
+  uint32_t slices = 1;  // of K
+};
+// The tiles' indices, the one that should finish first in front: padding at the edges and an unfilled device
+// count against the large ones, memory traffic and a second dispatch against slices.
+std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes, DeviceType device);
+// The same for a kernel's shapes, each of which has a worth().
+template <typename Shape>
+std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& context) {
+  std::vector<TileWorth> worths;
+  for (const Shape& shape : shapes) worths.push_back(shape.worth());
+  std::vector<Shape> in_order;
+  for (const size_t i : rank_tiles(worths, matmul_sizes(context), context.device().type))
+    in_order.push_back(shapes[i]);
+  return in_order;
+}
+
+// ---- split K: more workgroups for a grid that doesn't fill the device -------------------------------
+//
+// A kernel that can start its sums at any k joins in four lines: among its shapes it offers each with
+// best_slices too, cuts K with cut_k, runs a grid of `count` slices whose f32 sums lie one after the other as
+// [count][m][n], and gives that dispatch to sum_slices.
+
+// In how many slices a tile should finish first; 1 where K should stay whole.
+uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device);
+
+// K in `count` pieces of `length`, a multiple of the kernel's step, but for the last one.
+struct KSlices {
+  uint32_t count = 1;
+  uint64_t length = 0;
+};
+// At most `wanted` pieces; fewer when K has fewer steps.
+KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k);
+
+// Turns `product`, a dispatch with matmul_operands and constants that begin with epilogue_constants, into one
+// that stores partial sums to scratch, and appends it and the sum of its slices to `lowered`. Its shader must
+// be a variant whose output is f32.
+void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered);
+// Why the sum can't run on the device, if it can't.
+std::optional<std::string> refuse_slices(const LowerContext& context);
+
+// ---- tiled: shared memory, any device ------------------------------------------------------------
+
+struct TiledShape {
+  uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
+  bool overlap;  // two halves of shared memory, one being filled while the other is multiplied
+  double speed;
+  uint32_t slices = 1;  // of K
+  bool mixed = false;   // f16 tiles stay halves in shared memory
+  uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
+  uint32_t shared_bytes() const {
+    // vec4, rows of an odd pitch, two more at every eighth k.
+    const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
+    return 16 * vectors * (overlap ? 2 : 1);
+  }
+  TileWorth worth() const { return {tile_m, tile_n, speed, slices}; }
+  std::string name() const;
+};
+std::span<const TiledShape> tiled_shapes();
+bool fits(const TiledShape& shape, const Capabilities& device);
+// Nothing when the device can multiply halves into f32 sums for this node.
+std::optional<std::string> refuse_mixed(const LowerContext& context);
+Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape);
+
+std::optional<std::string> refuse_tiled(const LowerContext& context);
+double prefer_tiled(const LowerContext& context);
+Lowered lower_tiled(const LowerContext& context);
+std::vector<std::string> tiled_configurations(const LowerContext& context);
+
+// ---- few_rows: up to eight rows, each weight read once ----------------------------------------------
+
+std::optional<std::string> refuse_few_rows(const LowerContext& context);
+double prefer_few_rows(const LowerContext& context);
+Lowered lower_few_rows(const LowerContext& context);
+
+// ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs ------------------------------------------------
+
+struct CoopmatShape {
+  CooperativeShape matrix;
+  uint32_t subgroup_size = 0;
+  uint32_t subgroups_m = 0, subgroups_n = 0;  // of a workgroup
+  uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
+  uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
+  double speed = 0;
+  uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
+  uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
+  uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
+  uint32_t shared_bytes() const;
+  TileWorth worth() const { return {tile_m(), tile_n(), speed}; }
+  std::string name() const;
+};
+// The shapes that this device can run, of every matrix that it lists; empty when it has none.
+std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device);
+Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape);
+
+std::optional<std::string> refuse_coopmat(const LowerContext& context);
+double prefer_coopmat(const LowerContext& context);
+Lowered lower_coopmat(const LowerContext& context);
+std::vector<std::string> coopmat_configurations(const LowerContext& context);
+
+// The same, of matrices as large as a subgroup's part (VK_NV_cooperative_matrix2's flexible dimensions), with
+// an epilogue element by element.
+std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device);
+Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape);
+
+std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context);
+double prefer_coopmat_flexible(const LowerContext& context);
+Lowered lower_coopmat_flexible(const LowerContext& context);
+std::vector<std::string> coopmat_flexible_configurations(const LowerContext& context);
+
+// ---- coopmat2: all of VK_NV_cooperative_matrix2, f16 inputs ------------------------------------------
+
+struct Coopmat2Shape {
+  uint32_t threads = 0, tile_m = 0, tile_n = 0, step_k = 0;
+  double speed = 0;
+  TileWorth worth() const { return {tile_m, tile_n, speed}; }
+  std::string name() const;
+};
+std::vector<Coopmat2Shape> coopmat2_shapes(const Capabilities& device);
+Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shape);
+
+std::optional<std::string> refuse_coopmat2(const LowerContext& context);
+double prefer_coopmat2(const LowerContext& context);
+Lowered lower_coopmat2(const LowerContext& context);
+std::vector<std::string> coopmat2_configurations(const LowerContext& context);
+
+// ---- small: weights of at most 64 x 64, devices that are a CPU ----------------------------------------
+
+std::optional<std::string> refuse_small(const LowerContext& context);
+double prefer_small(const LowerContext& context);
+Lowered lower_small(const LowerContext& context);
+
+// ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
+
+std::optional<std::string> refuse_direct(const LowerContext& context);
+double prefer_direct(const LowerContext& context);
+Lowered lower_direct(const LowerContext& context);
+std::vector<std::string> direct_configurations(const LowerContext& context);
+std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input);
+bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
+
+// ---- chunks: the same for such whose loops gather, a dispatch for each chunk of K --------------------
+
+std::optional<std::string> refuse_chunks(const LowerContext& context);
+double prefer_chunks(const LowerContext& context);
+Lowered lower_chunks(const LowerContext& context);
+std::vector<std::string> chunks_configurations(const LowerContext& context);
+std::optional<RowBlocks> chunks_likes_blocks(const LowerContext& context, uint32_t input);
+bool chunks_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
+
+}  // namespace vitrine

@@ -1,0 +1,48 @@
+// The second half of a product whose K is cut into slices (shaders/products/matmul_slices.comp).
+#include "shaders/products/matmul_slices.h"
+
+#include <algorithm>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/products/matmul_kernels.h"
+
+namespace vitrine {
+
+KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k) {
+  const uint64_t length = round_up(ceil_div(k, wanted), step_k);
+  return {to_u32(ceil_div(k, length)), length};
+}
+
+std::optional<std::string> refuse_slices(const LowerContext& context) {
+  return context.missing("matmul_slices", name_of(context.output(0).dtype));
+}
+
+void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered) {
+  const std::vector<uint32_t> epilogue = epilogue_constants(context);
+  std::fill_n(product.constants.begin(), epilogue.size(), 0u);
+  const Operand partial = Operand::scratch(to_u32(lowered.scratch.size()));
+  product.operands = {Operand::input(matmul_input::x),
+                      Operand::input(matmul_input::weight),
+                      Operand::nothing(),
+                      Operand::nothing(),
+                      Operand::nothing(),
+                      partial};
+  product.note += " in " + std::to_string(slices.count) + " slices";
+  lowered.dispatches.push_back(std::move(product));
+
+  const uint64_t elements = context.output(0).shape.elements();
+  lowered.scratch.push_back(4 * elements * slices.count);
+  const std::vector<Operand> operands = matmul_operands(context);
+  Dispatch& sum = lowered.dispatches.emplace_back();
+  sum.shader = &find_shader("matmul_slices", name_of(context.output(0).dtype));
+  sum.constants = epilogue;
+  sum.constants.insert(sum.constants.end(), {workgroup_size(context.device(), 128),
+                                             to_u32(matmul_sizes(context).n), slices.count});
+  sum.operands = {partial, operands[matmul_input::bias], operands[matmul_input::scale],
+                  operands[matmul_input::residual], Operand::output(0)};
+  sum.set_params(shader::MatmulSlicesParams{to_u32(elements)});
+  sum.groups = spread_groups(context.device(), ceil_div(elements, sum.constants[epilogue.size()]));
+  sum.note = std::to_string(slices.count) + " slices";
+}
+
+}  // namespace vitrine

@@ -1,0 +1,158 @@
+// The shared-memory kernel of matmul (shaders/products/matmul_tiled.comp).
+#include "shaders/products/matmul_tiled.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/products/matmul_kernels.h"
+
+namespace vitrine {
+namespace {
+
+// Vulkan's vendorID, and VkDriverIds of Apple's GPUs, of which Ubuntu 24.04's headers know one.
+constexpr uint32_t amd = 0x1002;
+constexpr uint32_t moltenvk = 14, honeykrisp = 26;
+
+// The speeds follow from how many multiply-adds a value that is read from shared memory serves, and from the
+// multiply-adds' share of the loop's instructions.
+constexpr std::array<TiledShape, 7> shapes{{
+    {.tile_m = 128, .tile_n = 128, .step_k = 16, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 1.0},
+    {.tile_m = 64, .tile_n = 128, .step_k = 8, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 0.85},
+    {.tile_m = 64, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 8, .overlap = false, .speed = 0.8},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.6},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = false, .speed = 0.55},
+    {.tile_m = 32, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.5},
+    {.tile_m = 16, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.35},
+}};
+
+// GCN's subgroups of 64 share 256 registers a lane and 64 KiB of shared memory between four SIMDs: with the
+// next step in registers and a second half of the tiles, two or three of them fit where four hide latency.
+bool is_gcn(const Capabilities& device) { return device.vendor_id == amd && device.min_subgroup_size == 64; }
+
+// RDNA's four SIMDs that share 128 KiB fit four waves of 64 each when a wave takes no more than this.
+bool crowds_rdna(const TiledShape& shape, const Capabilities& device) {
+  return device.vendor_id == amd && !is_gcn(device) &&
+         shape.shared_bytes() > 8192 * ceil_div(shape.threads(), 64);
+}
+
+// 8 x 8 sums need about 120 registers an invocation. That leaves GCN two subgroups a SIMD, spills on the
+// Adreno 660, and fills a core of the Apple M1 with a single workgroup. RDNA has four times as many and
+// NVIDIA twice.
+bool has_registers(const Capabilities& device) {
+  return device.type == DeviceType::cpu || (device.type == DeviceType::discrete && !is_gcn(device));
+}
+
+// Where a multiply-add takes halves at no cost, two to a register as they lie: RDNA's v_fma_mix_f32, and any
+// of Apple's instructions. Elsewhere each half is converted each time it is used, which costs more than the
+// f32 tiles' traffic. Vega 20 has the instruction and Vega 10 has not, and Vulkan doesn't tell them apart.
+// RDNA 3 issues two f32 multiply-adds at once, but no two mixed ones; it is told by its matrix units.
+bool mixes_halves(const Capabilities& device) {
+  const bool rdna = device.vendor_id == amd && device.min_subgroup_size == 32;
+  const bool apple = device.driver_id == honeykrisp || device.driver_id == moltenvk;
+  return device.supports(Need::fp16) && device.cooperative_shapes.empty() && (rdna || apple);
+}
+
+// What the shader's variants are called.
+std::string variant_of(const LowerContext& context, DType out, bool mixed) {
+  return (mixed ? "mixed_" : "") + storage_variant(context.input(matmul_input::x).dtype, out);
+}
+
+// Those that fit, the best first.
+std::vector<TiledShape> shapes_for(const LowerContext& context) {
+  const bool mixed = mixes_halves(context.device()) && !refuse_mixed(context);
+  std::vector<TiledShape> fitting;
+  for (TiledShape shape : shapes) {
+    if (crowds_rdna(shape, context.device())) shape.step_k /= 2;
+    if (!fits(shape, context.device())) continue;
+    // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
+    // measured twice as fast as the tiles above it.
+    if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
+    shape.mixed = mixed;
+    fitting.push_back(shape);
+    shape.slices = best_slices(shape.worth(), matmul_sizes(context), context.device());
+    if (shape.slices > 1) fitting.push_back(shape);
+  }
+  return ranked(fitting, context);
+}
+
+}  // namespace
+
+std::string TiledShape::name() const {
+  return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
+         std::to_string(thread_m) + "x" + std::to_string(thread_n) + (overlap ? "/overlap" : "") +
+         (mixed ? "/mixed" : "") + (slices > 1 ? "/slices" + std::to_string(slices) : "");
+}
+
+std::span<const TiledShape> tiled_shapes() { return shapes; }
+
+bool fits(const TiledShape& shape, const Capabilities& device) {
+  return shape.threads() >= device.min_subgroup_size && shape.threads() <= device.max_workgroup_invocations &&
+         shape.threads() <= device.max_workgroup_size[0] && shape.shared_bytes() <= device.max_shared_bytes &&
+         (shape.thread_m * shape.thread_n <= 32 || has_registers(device)) &&
+         !(shape.overlap && is_gcn(device));
+}
+
+std::optional<std::string> refuse_mixed(const LowerContext& context) {
+  if (context.input(matmul_input::x).dtype != DType::f16)
+    return "only f16 tiles can be kept as halves, x is f32";
+  return context.missing("matmul_tiled", variant_of(context, context.output(0).dtype, true));
+}
+
+Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
+  const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n);
+  const uint32_t k_multiple = sizes.k % shape.step_k == 0 ? shape.step_k : sizes.k % 4 == 0 ? 4 : 1;
+  const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
+
+  Dispatch dispatch;
+  const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
+  dispatch.shader = &find_shader("matmul_tiled", variant_of(context, stored, shape.mixed));
+  dispatch.constants = epilogue_constants(context);
+  dispatch.constants.insert(
+      dispatch.constants.end(),
+      {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k, shape.thread_m, shape.thread_n, k_multiple,
+       sizes.n % 4 == 0, shape.overlap, is_x_transposed(context.node()), is_weight_transposed(context.node()),
+       is_x_transposed(context.node()) && sizes.m % 4 == 0});
+  dispatch.operands = matmul_operands(context);
+  dispatch.set_params(shader::MatmulTiledParams{.m = to_u32(sizes.m),
+                                                .n = to_u32(sizes.n),
+                                                .k = to_u32(sizes.k),
+                                                .tiles_m = to_u32(tiles_m),
+                                                .tiles = to_u32(tiles),
+                                                .slices = slices.count,
+                                                .slice_k = to_u32(slices.length)});
+  dispatch.groups = spread_groups(context.device(), tiles * slices.count);
+  dispatch.note =
+      std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n) + (shape.mixed ? " mixed" : "");
+
+  Lowered lowered;
+  lowered.in_place = matmul_in_place(context);
+  if (slices.count > 1) {
+    sum_slices(context, std::move(dispatch), slices, lowered);
+  } else {
+    lowered.dispatches.push_back(std::move(dispatch));
+  }
+  return lowered;
+}
+
+std::optional<std::string> refuse_tiled(const LowerContext& context) {
+  if (auto reason = refuse(context, "matmul_tiled", matmul_variant(context))) return reason;
+  if (auto reason = refuse_slices(context)) return reason;
+  const auto fitting = [&](const TiledShape& shape) { return fits(shape, context.device()); };
+  if (std::none_of(shapes.begin(), shapes.end(), fitting)) return "no tile fits the device's workgroups";
+  return std::nullopt;
+}
+
+double prefer_tiled(const LowerContext&) { return 1; }
+
+Lowered lower_tiled(const LowerContext& context) {
+  return lower_tiled_as(context, configured(context, shapes_for(context)));
+}
+
+std::vector<std::string> tiled_configurations(const LowerContext& context) {
+  return names_of(shapes_for(context));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,179 @@
+// Every profile and configuration file against what the libraries made of the same pictures, bit for bit
+// (tests/parity/make_preprocess_fixture.py).
+#include "model/pictures/preprocess.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/files/preprocess_files.h"
+#include "runtime/util/error.h"
+#include "runtime/util/json.h"
+#include "tests/support/reference_resample.h"
+#include "tests/support/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using Json = nlohmann::json;
+
+auto says(const std::string& text) {
+  return Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring(text));
+}
+
+uint32_t grey(uint32_t pixel) {
+  const uint32_t r = pixel & 255, g = pixel >> 8 & 255, b = pixel >> 16 & 255;
+  return (r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16;
+}
+
+// [channels, height, width]
+std::vector<float> preprocessed(const Preprocess& p, std::vector<uint32_t> pixels, uint32_t width,
+                                uint32_t height, uint64_t channels) {
+  if (channels == 1) {
+    for (uint32_t& pixel : pixels) pixel = grey(pixel);
+  }
+  const PreparedPicture prepared = prepare_picture(p, height, width, "picture");
+  std::vector<uint32_t> part;
+  for (uint32_t y = 0; y < prepared.resample.height; ++y) {
+    const auto row = pixels.begin() + (prepared.top + y) * width + prepared.left;
+    part.insert(part.end(), row, row + prepared.resample.width);
+  }
+  const std::vector<ResamplePicture> batch{prepared.resample};
+  const auto resized = test::reference_columns(
+      batch, test::reference_rows(batch, part, resample_needs(prepared.resample).blocks));
+  const std::vector<float> values = p.values(channels);
+  std::vector<float> out;
+  for (uint64_t c = 0; c < channels; ++c) {
+    for (const uint32_t pixel : resized) out.push_back(values[c * 256 + (pixel >> (8 * c) & 255)]);
+  }
+  return out;
+}
+
+Preprocess preprocess_of(const Json& entry) {
+  if (entry.contains("profile")) {
+    const uint64_t size = entry.at("size");
+    return profile_named(entry.at("profile").get<std::string>(), size, size);
+  }
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / entry.at("file").get<std::string>()) << entry.at("json").dump();
+  return read_preprocess(folder.path(), "hf", {});
+}
+
+TEST_CASE("every profile gives the libraries' tensors, bit for bit") {
+  const Json file =
+      read_json(std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "preprocessing" / "profiles.json");
+  CHECK(file.at("cases").size() >= 38);
+  for (const Json& entry : file.at("cases")) {
+    const Preprocess p = preprocess_of(entry);
+    INFO(entry.at("name").get<std::string>() << ": " << p.to_string());
+    for (const Json& picture : entry.at("pictures")) {
+      INFO(picture.dump());
+      const uint32_t width = picture.at("from")[0], height = picture.at("from")[1];
+      const auto& shape = picture.at("shape");
+      CHECK(p.height() == shape[1].get<uint64_t>());
+      CHECK(p.width() == shape[2].get<uint64_t>());
+      const auto out =
+          preprocessed(p, test::noise_picture(picture.at("seed"), width, height), width, height, shape[0]);
+      CHECK(test::fnv(std::as_bytes(std::span(out))) == picture.at("fnv").get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("crops begin where each library lets them begin") {
+  const auto top = [](CropRule rule, uint32_t height, uint64_t crop) {
+    Preprocess p;
+    p.crop = rule;
+    p.crop_height = crop;
+    p.crop_width = 10;
+    return picture_geometry(p, height, 10, "picture").top;
+  };
+  CHECK(top(CropRule::floor, 227, 224) == 1);
+  CHECK(top(CropRule::half_even, 227, 224) == 2);
+  CHECK(top(CropRule::floor, 225, 224) == 0);
+  CHECK(top(CropRule::half_even, 225, 224) == 0);
+  CHECK(top(CropRule::floor, 221, 224) == -2);
+  CHECK(top(CropRule::half_even, 221, 224) == -1);
+}
+
+TEST_CASE("another image size changes the resize in proportion") {
+  const Preprocess timm = profile_named("timm", 224, 224);
+  CHECK(timm.resize_height == 248);
+  CHECK(timm.with_size(384, 384).resize_height == 426);
+  const Preprocess wide = timm.with_size(224, 336);
+  CHECK(wide.resize == ResizeRule::cover);
+  CHECK(wide.resize_width == 373);
+  CHECK(wide.with_size(224, 224).resize == ResizeRule::short_side);
+  CHECK(profile_named("torchvision", 384, 384).resize_height == 438);
+  CHECK(profile_named("hf-dinov2", 224, 224).with_size(518, 518).resize_height == 592);
+  const Preprocess hf = profile_named("hf", 224, 224).with_size(384, 384);
+  CHECK(hf.resize_width == 384);
+  CHECK(hf.width() == 384);
+}
+
+TEST_CASE("the right profile is found without any file") {
+  ViTConfig config;
+  config.image_height = config.image_width = 96;
+  const auto name = [&](const std::string& family) {
+    return read_preprocess("m.safetensors", family, config).profile;
+  };
+  CHECK(name("timm") == "profile timm");
+  CHECK(name("hf") == "profile hf");
+  CHECK(name("torchvision") == "profile torchvision");
+  CHECK(name("myvit") == "profile grey");
+  CHECK(name("hf_clip") == "profile clip");
+  CHECK(name("hf_siglip") == "profile siglip");
+  CHECK(name("hf_dinov2") == "profile hf-dinov2");
+  CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
+  CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
+  config.image_height = config.image_width = 518;
+  CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 224);
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "config.json") << R"({"model_type": "dinov2"})";
+  CHECK(read_preprocess(folder.path(), "hf", config).profile == "profile hf-dinov2");
+}
+
+TEST_CASE("preprocessing that makes no sense is refused in a sentence") {
+  const auto hf = [](const char* text) {
+    return read_hugging_face_preprocess(Json::parse(text), "", "p.json");
+  };
+  CHECK_THROWS_MATCHES(hf(R"({"size": 224})"), Error, says("image_processor_type"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "SamImageProcessor"})"), Error,
+                       says("SamImageProcessor"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 2}})"),
+                       Error, says("height and width"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "BitImageProcessor", "do_center_crop": false})"), Error,
+                       says("one size"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "image_std": [1, 0, 1]})"), Error,
+                       says("other than zero"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "resample": 9})"), Error,
+                       says("0 to 5"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "size": 1e9})"), Error,
+                       says("size"));
+  CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "size": 100000})"), Error,
+                       says("16384"));
+  CHECK_THROWS_MATCHES(hf(R"([1])"), Error, says("p.json"));
+  const auto timm = [](const char* text) {
+    return read_timm_preprocess(Json::parse(text), ViTConfig{}, "c.json");
+  };
+  CHECK_THROWS_MATCHES(timm(R"({"pretrained_cfg": {"crop_mode": "spiral"}})"), Error, says("spiral"));
+  CHECK_THROWS_MATCHES(timm(R"({"pretrained_cfg": {"crop_pct": 0}})"), Error, says("crop_pct"));
+  CHECK_THROWS_MATCHES(timm(R"({"pretrained_cfg": {"input_size": [224, 224]}})"), Error, says("input_size"));
+  CHECK_THROWS_MATCHES(timm(R"({"pretrained_cfg": {"mean": "x"}})"), Error, says("mean"));
+  CHECK_THROWS_MATCHES(profile_named("pytorch", 224, 224), Error, says("torchvision"));
+  CHECK_THROWS_MATCHES(profile_named("torchvision", 224, 224).values(1), Error, says("3 channels"));
+  CHECK(profile_named("timm", 224, 224).values(1).size() == 256);
+}
+
+TEST_CASE("pictures that are too thin are refused in a sentence") {
+  CHECK_THROWS_MATCHES(picture_geometry(profile_named("timm", 224, 224), 100'000'000, 1, "thin.png"), Error,
+                       says("thin.png"));
+  Preprocess contain = profile_named("timm", 224, 224);
+  contain.resize = ResizeRule::contain;
+  CHECK_THROWS_MATCHES(picture_geometry(contain, 1, 10000, "thin.png"), Error, says("side of 0"));
+}
+
+}  // namespace
+}  // namespace vitrine
