@@ -94,9 +94,7 @@ std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineSt
     ViTGraphOptions tapped = options;
     tapped.dtype = dtype;
     tapped.taps = taps;
-    if (dtype == DType::f16) tapped.layers = guard.layers();
-    auto executable =
-        std::make_unique<Executable>(weights, make_plan(make_vit_graph(c, tapped), device, plan));
+    auto executable = std::make_unique<Executable>(weights, guard.plan(std::move(tapped)));
     fill(*executable);
     executable->run();
     return executable;
@@ -106,7 +104,7 @@ std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineSt
   const auto bytes = executable->output(executable->output_index(name_of(natural_result(c))));
   std::vector<float> result(bytes.size() / sizeof(float));
   std::memcpy(result.data(), bytes.data(), bytes.size());
-  if (!all_finite(result) && guard.check(1, fill)) executable = run();
+  if (guard.overflowed(result, 1, fill)) executable = run();
   return executable;
 }
 

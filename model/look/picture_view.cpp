@@ -9,7 +9,6 @@
 #include "runtime/ops/explain/attention_rollout.h"
 #include "runtime/ops/explain/principal_colors.h"
 #include "runtime/ops/tokens/pool.h"
-#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -21,12 +20,6 @@ constexpr const char *tokens_state = "tokens", *pixels_state = "heat.pixels", *n
 
 std::string layer_state(uint64_t layer, const char* what) {
   return "layer." + std::to_string(layer) + "." + what;
-}
-
-PictureViewOptions with_choices(PipelineStore& pipelines, PictureViewOptions options) {
-  options.plan =
-      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
-  return options;
 }
 
 ValueId state_of(Graph& graph, const std::string& name, Shape shape, DType dtype = DType::f32) {
@@ -50,7 +43,7 @@ PictureView::PictureView(PipelineStore& pipelines, const Model& model, Preproces
     : pipelines_(pipelines),
       model_(model),
       preprocess_(std::move(preprocess)),
-      options_(with_choices(pipelines, std::move(options))),
+      options_(std::move(options)),
       values_(preprocess_.values(model.config.channels)),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
       capacity_(PictureCapacity::covering({}, largest_)),
@@ -105,7 +98,7 @@ BlockTaps PictureView::taps() {
 }
 
 Plan PictureView::plan_of(std::shared_ptr<const Graph> graph) const {
-  return make_plan(std::move(graph), pipelines_.device().capabilities(), options_.plan);
+  return make_plan(std::move(graph), pipelines_.device().capabilities(), guard_.plan_options());
 }
 
 // How far the plans of all that is asked for later read behind a state, once it is known which there are.
@@ -150,8 +143,7 @@ bool PictureView::make_executable(const GoOn& preparing) {
   states_ = std::make_shared<StateStore>(pipelines_.device());
   ViTGraphOptions options = picture_options();
   options.taps = taps();
-  if (options.dtype == DType::f16) options.layers = guard_.layers();
-  Plan plan = plan_of(make_vit_graph(c, options));
+  Plan plan = guard_.plan(std::move(options));
   tail_bytes_ = std::max(plan.tail_bytes, tail_of_looks());
   const uint64_t maps = (c.heads + 1) * c.patches();
   states_->make(pixels_state, maps * heat_pixels * heat_pixels * sizeof(uint32_t), tail_bytes_);
@@ -192,21 +184,16 @@ bool PictureView::look(Picture picture, const std::string& name, const GoOn& go_
   fill(*model_run_, part);
   if (!run(*model_run_, go_on)) return false;
   take_result();
-  if (options_.dtype == DType::f16 && !all_finite(result_)) {
-    bool promoted = false;
-    try {
-      promoted = guard_.check(
-          1, [&](Executable& probe) { fill(probe, part); }, preparing);
-    } catch (const Interrupted&) {
-      return false;
-    }
-    guard_.release();
-    if (promoted) {
+  const auto fill_probe = [&](Executable& probe) { fill(probe, part); };
+  try {
+    if (options_.dtype == DType::f16 && guard_.overflowed(result_, 1, fill_probe, preparing)) {
       if (!make_executable(preparing)) return false;
       fill(*model_run_, part);
       if (!run(*model_run_, go_on)) return false;
       take_result();
     }
+  } catch (const Interrupted&) {
+    return false;
   }
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   region_ = region;

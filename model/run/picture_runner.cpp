@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/run/runner.h"
-#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -14,12 +13,6 @@ namespace {
 // its own.
 constexpr size_t most_recordings = 4;
 
-PictureRunnerOptions with_choices(PipelineStore& pipelines, PictureRunnerOptions options) {
-  options.plan =
-      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
-  return options;
-}
-
 }  // namespace
 
 PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Preprocess preprocess,
@@ -27,7 +20,7 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
     : pipelines_(pipelines),
       model_(model),
       preprocess_(std::move(preprocess)),
-      options_(with_choices(pipelines, std::move(options))),
+      options_(std::move(options)),
       take_(std::move(take)),
       weights_(pipelines, *model.constants),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
@@ -54,9 +47,7 @@ ViTGraphOptions PictureRunner::graph_options(uint64_t batch, const PictureCapaci
 }
 
 Plan PictureRunner::plan(uint64_t batch, const PictureCapacity& capacity) {
-  ViTGraphOptions options = graph_options(batch, capacity);
-  if (options.dtype == DType::f16) options.layers.insert(guard_.layers().begin(), guard_.layers().end());
-  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
+  return guard_.plan(graph_options(batch, capacity));
 }
 
 PictureRunner::Recording& PictureRunner::recording(uint64_t batch, const ResampleNeeds& needs) {

@@ -206,6 +206,11 @@ const LayerTypes& RangeGuard::layers() {
   return layers_;
 }
 
+Plan RangeGuard::plan(ViTGraphOptions options) {
+  if (options.dtype == DType::f16) options.layers.insert(layers().begin(), layers().end());
+  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), plan_);
+}
+
 bool RangeGuard::promote(const std::vector<std::string>& layers, float largest, const std::string& where) {
   std::string names;
   size_t count = 0;
@@ -255,6 +260,14 @@ bool RangeGuard::check(uint64_t batch, const Fill& fill, const GoOn& preparing) 
     }
   }
   return promote(beyond, largest, where);
+}
+
+bool RangeGuard::overflowed(std::span<const float> results, uint64_t batch, const Fill& fill,
+                            const GoOn& preparing) {
+  if (all_finite(results)) return false;
+  const bool promoted = check(batch, fill, preparing);
+  release();
+  return promoted;
 }
 
 std::vector<LayerRange> RangeGuard::ranges() {

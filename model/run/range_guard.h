@@ -54,6 +54,12 @@ class RangeGuard {
              Warn warn = {});
   ~RangeGuard();
 
+  // A plan of the model's graph with these options: in f16 with the layers in f32 that it can't hold as far
+  // as is known, and with the kernels that are the fastest on this device, where the guard's plan options
+  // choose none.
+  Plan plan(ViTGraphOptions options);
+  const PlanOptions& plan_options() const { return plan_; }
+
   // What has to run in f32 as far as is known. Looks at the weights when it is first asked.
   const LayerTypes& layers();
   size_t promoted() const { return layers_.size(); }  // how many layers that are by now
@@ -63,6 +69,11 @@ class RangeGuard {
   // Runs a batch with magnitudes. True when layers were found that must run in f32 and did not yet; `warn`
   // is given one sentence that names them. `preparing` as Executable has it.
   bool check(uint64_t batch, const Fill& fill, const GoOn& preparing = {});
+
+  // Whether a batch's results that came out of f16 aren't finite because of layers that now run in f32: then
+  // the batch is to be run once more, with a new plan. Keeps no memory.
+  bool overflowed(std::span<const float> results, uint64_t batch, const Fill& fill,
+                  const GoOn& preparing = {});
 
   // The largest of all that check() has seen and of the weights, in the model's order.
   std::vector<LayerRange> ranges();

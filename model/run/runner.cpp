@@ -4,20 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
-namespace {
-
-RunnerOptions with_choices(PipelineStore& pipelines, RunnerOptions options) {
-  options.plan =
-      with_stored_choices(std::move(options.plan), pipelines.device().capabilities(), options.warn);
-  return options;
-}
-
-}  // namespace
-
 uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
   uint64_t free_bytes = 0;
   const auto budgets = device.heap_budgets();
@@ -32,7 +21,7 @@ uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::functio
 Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options)
     : pipelines_(pipelines),
       model_(model),
-      options_(with_choices(pipelines, std::move(options))),
+      options_(std::move(options)),
       weights_(pipelines, *model.constants),
       guard_(
           pipelines, model, [this](uint64_t batch) { return graph_options(batch); }, options_.plan,
@@ -42,12 +31,7 @@ ViTGraphOptions Runner::graph_options(uint64_t batch) const {
   return {.batch = batch, .dtype = options_.dtype, .result = options_.result};
 }
 
-Plan Runner::plan_of(ViTGraphOptions options) {
-  if (options.dtype == DType::f16) options.layers = guard_.layers();
-  return make_plan(make_vit_graph(model_.config, options), pipelines_.device().capabilities(), options_.plan);
-}
-
-Plan Runner::plan(uint64_t batch) { return plan_of(graph_options(batch)); }
+Plan Runner::plan(uint64_t batch) { return guard_.plan(graph_options(batch)); }
 
 Executable& Runner::executable(uint64_t batch) {
   std::unique_ptr<Executable>& made = executables_[batch];
@@ -58,7 +42,7 @@ Executable& Runner::executable(uint64_t batch) {
 std::unique_ptr<Executable> Runner::executable_with(BlockTaps taps, uint64_t batch) {
   ViTGraphOptions options = graph_options(batch);
   options.taps = std::move(taps);
-  return std::make_unique<Executable>(weights_, plan_of(options));
+  return std::make_unique<Executable>(weights_, guard_.plan(std::move(options)));
 }
 
 uint64_t Runner::image_elements() const {

@@ -56,7 +56,6 @@ class Runner {
   std::vector<float> run(std::span<const float> images, uint64_t largest_batch);
 
  private:
-  Plan plan_of(ViTGraphOptions options);
   ViTGraphOptions graph_options(uint64_t batch) const;
   bool check_range(std::span<const float> images);
   bool promote_for(std::span<const float> images, std::span<const float> results);
