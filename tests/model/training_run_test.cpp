@@ -130,7 +130,7 @@ TEST_CASE("models of 1 to 24 heads train, and go on where they were stopped") {
   // read less far behind a buffer than with many.
   std::map<uint64_t, std::vector<uint64_t>> heads_of_width{
       {35, {5, 7}}, {48, {1, 2, 3, 4, 6, 8, 12, 16, 24}}, {384, {6, 24}}};
-  if (test::compiles_slowly()) heads_of_width = {{35, {7}}, {48, {1, 3, 8, 12, 24}}, {384, {6, 24}}};
+  if (test::compiles_slowly()) heads_of_width = {{35, {7}}, {48, {1, 12, 24}}, {384, {6}}};
   for (const auto& [width, numbers] : heads_of_width) {
     for (const uint64_t heads : numbers) {
       CAPTURE(width, heads);
