@@ -93,7 +93,7 @@ void print_model(const Model& model, const InspectFlags& flags, const Graph& gra
 
 void print_plan(const Plan& plan, DType dtype) {
   std::printf("\nmemory on %s, %s\n", plan.device.name.c_str(), std::string(name_of(dtype)).c_str());
-  const std::string memory = plan.memory_to_string();
+  const std::string memory = memory_summary(plan);
   for (size_t at = 0; at < memory.size();) {
     const size_t end = memory.find('\n', at);
     std::printf("  %s\n", memory.substr(at, end - at).c_str());

@@ -99,9 +99,6 @@ struct Plan {
   uint64_t arena_bytes() const;
   uint64_t constant_bytes() const;
   double flops() const;
-  // Everything above as text: equal plans print equal texts.
-  std::string to_string() const;
-  std::string memory_to_string() const;
 };
 
 Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
@@ -109,6 +106,8 @@ Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
 
 // How many nodes do the parts of which rule besides their own: "bias 49, residual 24; off: layer_scale".
 std::string fusion_summary(const Plan& plan);
+// Dispatches, barriers, submissions, and the memory of activations and constants: three lines.
+std::string memory_summary(const Plan& plan);
 
 // Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
 uint32_t assign_slices(std::vector<Step>& steps, double budget);

@@ -16,6 +16,7 @@
 #include "runtime/ops/tokens/pool.h"
 #include "runtime/tune/sample_check.h"
 #include "tests/support/constants.h"
+#include "tests/support/plan_text.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::test {
@@ -106,7 +107,7 @@ TEST_CASE("sweep: what it finds runs, and gives the same result") {
 
     PlanOptions tuned;
     tuned.known = std::make_shared<KernelChoices>(result.found);
-    CHECK_THAT(make_plan(graph, capabilities, tuned).to_string(), ContainsSubstring("by the table"));
+    CHECK_THAT(text_of(make_plan(graph, capabilities, tuned)), ContainsSubstring("by the table"));
     CHECK(relative_error(result_of(graph, tuned), result_of(graph, {})) <=
           (dtype == DType::f16 ? 2e-3 : 2e-6));
   }

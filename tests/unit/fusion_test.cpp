@@ -19,6 +19,7 @@
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/plan_text.h"
 
 namespace vitrine {
 namespace {
@@ -352,8 +353,8 @@ TEST_CASE("fusion: the plan of the plain operators is that of the fused ones") {
     none.fusions = {};
     const Plan apart = make_plan(fused, device, none);
     CHECK(apart.steps.size() > from_fused.steps.size());
-    CHECK(apart.to_string().find("off: ") != std::string::npos);
-    CHECK(make_plan(plain, device).to_string() == from_plain.to_string());
+    CHECK(test::text_of(apart).find("off: ") != std::string::npos);
+    CHECK(test::text_of(make_plan(plain, device)) == test::text_of(from_plain));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/plan_text.h"
 
 namespace vitrine {
 namespace {
@@ -239,7 +240,7 @@ TEST_CASE("kernel choice: a plan says who chose, and carries the configuration")
   auto graph = std::make_shared<Graph>();
   graph->output(matmul(*graph, "y", graph->input("x", {197, 64}), graph->constant("w", {192, 64})), "out");
   const Capabilities device = test::plain_gpu();
-  CHECK_THAT(make_plan(graph, device).to_string(), ContainsSubstring("by heuristics"));
+  CHECK_THAT(test::text_of(make_plan(graph, device)), ContainsSubstring("by heuristics"));
 
   // Those that the heuristics like least.
   const std::vector<Candidate> candidates = candidates_of(LowerContext(*graph, graph->nodes()[0], device));

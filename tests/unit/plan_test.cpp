@@ -12,6 +12,7 @@
 #include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/plan_text.h"
 
 namespace vitrine {
 namespace {
@@ -47,9 +48,9 @@ const Plan::Tensor& tensor(const Plan& plan, std::string_view name) {
 
 TEST_CASE("plan: the same graph, device and options make the same plan") {
   for (const Capabilities& device : {gpu(), cpu()}) {
-    const std::string first = make_plan(residual_stack(50, 96), device).to_string();
-    CHECK(first == make_plan(residual_stack(50, 96), device).to_string());
-    CHECK(first != make_plan(residual_stack(51, 96), device).to_string());
+    const std::string first = test::text_of(make_plan(residual_stack(50, 96), device));
+    CHECK(first == test::text_of(make_plan(residual_stack(50, 96), device)));
+    CHECK(first != test::text_of(make_plan(residual_stack(51, 96), device)));
   }
 }
 
@@ -62,7 +63,7 @@ TEST_CASE("plan: its text names every kind of memory") {
   graph->store(scale(*graph, "twice", sum, 2), {"buffer", 64});
   PlanOptions options;
   options.fusions = {};
-  const std::string text = make_plan(graph, gpu(), options).to_string();
+  const std::string text = test::text_of(make_plan(graph, gpu(), options));
   INFO(text);
   // The product has no bias: nothing is bound there.
   for (const char* range : {" r -", " w arena0@", " r const0+256", " r in0+160", " w out0+160",

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/cli/bench/bench_output.h"
-#include "runtime/graph/host_time.h"
+#include "apps/cli/bench/host_time.h"
 
 namespace vitrine::cli {
 

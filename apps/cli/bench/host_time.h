@@ -6,7 +6,7 @@
 
 #include "runtime/graph/executable.h"
 
-namespace vitrine {
+namespace vitrine::cli {
 
 // CPU seconds of the calling thread. Sleeping while the device works counts nothing.
 struct HostTime {
@@ -24,4 +24,4 @@ double thread_seconds();
 // may use the device.
 HostTime host_time_of_run(Device& device, Executable& executable);
 
-}  // namespace vitrine
+}  // namespace vitrine::cli

@@ -1,4 +1,4 @@
-#include "runtime/graph/host_time.h"
+#include "apps/cli/bench/host_time.h"
 
 #include <volk.h>
 
@@ -8,7 +8,7 @@
 
 #include "runtime/util/error.h"
 
-namespace vitrine {
+namespace vitrine::cli {
 namespace {
 
 // Vulkan's functions take no user data, so what the timing functions call and count stands here.
@@ -86,4 +86,4 @@ HostTime host_time_of_run(Device& device, Executable& executable) {
   return time;
 }
 
-}  // namespace vitrine
+}  // namespace vitrine::cli
