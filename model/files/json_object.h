@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/ops/elementwise/activation.h"
+#include "runtime/graph/activation.h"
 
 namespace vitrine {
 

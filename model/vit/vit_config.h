@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ops/elementwise/activation.h"
+#include "runtime/graph/activation.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {

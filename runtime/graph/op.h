@@ -1,5 +1,6 @@
-// An operator in one object: what it makes of its inputs' shapes, what it costs, and the kernels that
-// can run it. cmake/ops.cmake collects the OpDefs of runtime/ops/*.cpp into one table.
+// An operator in one object: what it makes of its inputs' shapes, what it costs, the kernels that can run it,
+// and the small cases that prove them. cmake/ops.cmake collects the OpDefs of runtime/ops/*/*.cpp into one
+// table.
 #pragma once
 
 #include <array>
@@ -174,14 +175,24 @@ struct Cost {
 };
 
 class GradContext;  // autodiff.h
+namespace reference {
+struct OpCase;   // runtime/check/op_case.h
+struct Sample;   // runtime/check/sample.h
+class LoneNode;  // runtime/check/lone_node.h
+}  // namespace reference
 
 struct OpDef {
   std::string_view name;
   void (*infer)(InferContext&);
   double (*flops)(const LowerContext&);  // the arithmetic that the mathematics asks for
   std::span<const KernelDef> kernels;
+  // Cases at sizes that fit no tile: what a kernel has to get right before a device may use it. The tests
+  // under tests/ops look at far more.
+  std::vector<reference::OpCase> (*cases)() = nullptr;
   // Appends the nodes that compute the gradients of the inputs; null: it has no derivative.
   void (*backward)(GradContext&) = nullptr;
+  // What float64 says of some elements of a node, for the tuner; null: it isn't tuned.
+  std::vector<reference::Sample> (*sample)(const reference::LoneNode&) = nullptr;
 };
 
 // All operators of this build, by name.

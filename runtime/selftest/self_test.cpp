@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/selftest/cases.h"
 #include "runtime/util/error.h"
 
 namespace vitrine::selftest {
 namespace {
+
+using reference::OpCase;
 
 const Node& tested_node(const Graph& graph, const OpDef& op) {
   return *std::ranges::find(graph.nodes(), &op, &Node::op);
@@ -20,16 +21,9 @@ SelfTests::SelfTests(const Capabilities& device, std::string_view only) {
   for (const OpDef* op : all_ops()) {
     const size_t equals = only.find('=');
     if (!only.empty() && only.substr(0, equals) != op->name) continue;
-    std::vector<const OpCase*> cases;
-    for (OpCase& made : cases_of(*op)) {
-      cases_.push_back(std::make_unique<const OpCase>(std::move(made)));
-      cases.push_back(cases_.back().get());
-    }
-    for (const KernelDef& kernel : op->kernels) {
-      if (equals != only.npos && only.substr(equals + 1) != kernel.name) continue;
-      known = true;
-      add(*op, kernel, cases, device);
-    }
+    std::optional<std::string_view> kernel;
+    if (equals != only.npos) kernel = only.substr(equals + 1);
+    known |= add(*op, kernel, device) > 0;
   }
   if (!known) {
     throw Error(ErrorCode::usage, "--only: found '" + std::string(only) +
@@ -37,12 +31,30 @@ SelfTests::SelfTests(const Capabilities& device, std::string_view only) {
   }
 }
 
+size_t SelfTests::add(const OpDef& op, std::optional<std::string_view> only_kernel,
+                      const Capabilities& device) {
+  std::vector<const OpCase*> cases;
+  if (op.cases) {
+    for (OpCase& made : op.cases()) {
+      cases_.push_back(std::make_unique<const OpCase>(std::move(made)));
+      cases.push_back(cases_.back().get());
+    }
+  }
+  size_t kernels = 0;
+  for (const KernelDef& kernel : op.kernels) {
+    if (only_kernel && *only_kernel != kernel.name) continue;
+    add(op, kernel, cases, device);
+    ++kernels;
+  }
+  return kernels;
+}
+
 void SelfTests::add(const OpDef& op, const KernelDef& kernel, const std::vector<const OpCase*>& cases,
                     const Capabilities& device) {
   std::string refusal = cases.empty() ? "it has no self-test" : "";
   bool runs = false;
   for (const OpCase* op_case : cases) {
-    const auto graph = graph_of(*op_case);
+    const auto graph = reference::graph_of(*op_case);
     const LowerContext context(*graph, tested_node(*graph, op), device);
     if (const auto why = kernel.refuses(context)) {
       if (refusal.empty()) refusal = *why;
@@ -69,7 +81,7 @@ std::optional<std::string> fault_of(PipelineStore& pipelines, const SelfTest& te
   PlanOptions options;
   options.variants[std::string(test.op->name)] = test.candidate.name();
   for (const OpCase* op_case : test.cases) {
-    if (auto fault = fault_of(pipelines, *op_case, graph_of(*op_case), options))
+    if (auto fault = reference::fault_of(pipelines, *op_case, reference::graph_of(*op_case), options))
       return op_case->label + ": " + *fault;
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
 // Whether a device computes right what its kernels are given: every kernel in every configuration that it can
-// run, over the cases of cases.h. `vitrine doctor` runs these and keeps the verdicts for planning.
+// run, over the operators' cases. `vitrine doctor` runs these and keeps the verdicts for planning.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/check/op_case.h"
 #include "runtime/graph/kernel_choice.h"
 #include "runtime/graph/pipeline_store.h"
-#include "runtime/selftest/op_case.h"
 
 namespace vitrine::selftest {
 
 struct SelfTest {
   const OpDef* op = nullptr;
   Candidate candidate;
-  std::string certificate;           // certificate_key: one of each for each kind of storage
-  std::vector<const OpCase*> cases;  // that this code runs
+  std::string certificate;                      // certificate_key: one of each for each kind of storage
+  std::vector<const reference::OpCase*> cases;  // that this code runs
   std::string name() const { return std::string(op->name) + "=" + candidate.name(); }
 };
 
@@ -36,10 +36,12 @@ class SelfTests {
   const std::vector<UntestedKernel>& untested() const { return untested_; }
 
  private:
-  void add(const OpDef& op, const KernelDef& kernel, const std::vector<const OpCase*>& cases,
+  // Of all its kernels, or of one; gives how many these are.
+  size_t add(const OpDef& op, std::optional<std::string_view> only_kernel, const Capabilities& device);
+  void add(const OpDef& op, const KernelDef& kernel, const std::vector<const reference::OpCase*>& cases,
            const Capabilities& device);
 
-  std::vector<std::unique_ptr<const OpCase>> cases_;
+  std::vector<std::unique_ptr<const reference::OpCase>> cases_;
   std::vector<SelfTest> tests_;
   std::vector<UntestedKernel> untested_;
 };

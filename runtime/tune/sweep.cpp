@@ -8,17 +8,16 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/check/lone_node.h"
+#include "runtime/check/op_case.h"
+#include "runtime/check/sample.h"
 #include "runtime/graph/executable.h"
 #include "runtime/graph/plan.h"
-#include "runtime/selftest/op_case.h"
-#include "runtime/tune/sample_check.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
 namespace {
 
-// A NaN in f32, and in both halves in f16: what a kernel leaves unwritten shows.
-constexpr uint32_t nan_word = 0x7fcd7fcd;
 // Another candidate replaces what heuristics take only where it gains more than a measurement wavers.
 constexpr double least_gain = 1.02;
 constexpr size_t least_runs = 5, most_runs = 50;
@@ -47,7 +46,8 @@ class Bench {
   const std::vector<Candidate>& candidates() const { return candidates_; }
   // Whether there is a reference to check results with.
   bool checkable() {
-    if (samples_.empty()) samples_ = sample_of(lone_);
+    const auto sample = lone_.node().op->sample;
+    if (samples_.empty() && sample) samples_ = sample(lone_);
     return !samples_.empty();
   }
   LowerContext context() const { return lone_.context(pipelines_.device().capabilities()); }
@@ -100,7 +100,7 @@ class Bench {
         weights_, make_plan(lone_.graph(), pipelines_.device().capabilities(), options));
     for (size_t i = 0; i < executable->plan().inputs.size(); ++i)
       std::ranges::copy(input_bytes(executable->plan().inputs[i]), executable->input(i).begin());
-    executable->fill_memory(nan_word);
+    executable->fill_memory(reference::unwritten_word);
     executable->run();
     return executable;
   }
@@ -125,7 +125,7 @@ class Bench {
       const auto& outputs = executable.plan().outputs;
       return static_cast<size_t>(std::ranges::find(outputs, lone_.node().outputs[output]) - outputs.begin());
     };
-    for (const Sample& sample : samples_) {
+    for (const reference::Sample& sample : samples_) {
       const DType dtype = graph.value(lone_.node().outputs[sample.output]).dtype;
       if (auto fault = fault_in(sample, dtype, executable.output(index_of(sample.output)))) return fault;
     }
@@ -138,23 +138,23 @@ class Bench {
     }
     for (size_t i = 0; i < first_.size(); ++i) {
       const DType dtype = graph.value(lone_.node().outputs[i]).dtype;
-      selftest::OpCase limits;
+      reference::OpCase limits;
       // Each of the two may be off by the tolerance.
       limits.tolerance = 2 * samples_.front().tolerance;
       if (auto fault =
-              selftest::difference(limits, dtype, selftest::decode(executable.output(index_of(i)), dtype),
-                                   selftest::decode(first_[i], dtype)))
+              reference::difference(limits, dtype, reference::decode(executable.output(index_of(i)), dtype),
+                                    reference::decode(first_[i], dtype)))
         return "it differs from what heuristics take: " + *fault;
     }
     return std::nullopt;
   }
 
   PipelineStore& pipelines_;
-  LoneNode lone_;
+  reference::LoneNode lone_;
   WeightStore weights_;
   std::vector<Candidate> candidates_;
   std::map<ValueId, std::vector<std::byte>> inputs_;
-  std::vector<Sample> samples_;
+  std::vector<reference::Sample> samples_;
   Outputs first_;  // of the first candidate
 };
 

@@ -1,4 +1,4 @@
-// The activations' numbers, read by C++ (runtime/ops/elementwise/activation.h) and by GLSL (activation.glsl).
+// The activations' numbers, read by C++ (runtime/graph/activation.h) and by GLSL (activation.glsl).
 #ifndef VITRINE_ACTIVATION_H
 #define VITRINE_ACTIVATION_H
 

@@ -7,7 +7,7 @@
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/command.h"
-#include "tests/support/reference_resample.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/check/reference_training.h"
 #include "runtime/graph/executable.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/sgd_step.h"
-#include "runtime/selftest/reference_training.h"
 #include "tests/support/constants.h"
 #include "tests/support/step.h"
 #include "tests/support/test_device.h"

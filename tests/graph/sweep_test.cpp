@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 
+#include "runtime/check/sample.h"
 #include "runtime/graph/executable.h"
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/norms/layer_norm.h"
@@ -14,7 +15,6 @@
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/ops/tokens/pool.h"
-#include "runtime/tune/sample_check.h"
 #include "tests/support/constants.h"
 #include "tests/support/plan_text.h"
 #include "tests/support/test_device.h"
@@ -24,7 +24,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-// Every operator that is tuned, in both storage types where `dtype` says, and one that is not.
+// Every operator that has a sample, in both storage types where `dtype` says, and one that has none.
 std::shared_ptr<const Graph> small_graph(DType dtype) {
   auto graph = std::make_shared<Graph>();
   const auto constant = [&](const char* name, Shape shape, DType type = DType::f32) {
@@ -144,10 +144,10 @@ TEST_CASE("sweep: a wrong result is found by the sample") {
   TestDevice& device = test_device();
   const std::shared_ptr<const Graph> graph = small_graph(DType::f32);
   for (const Node& node : graph->nodes()) {
-    LoneNode lone(*graph, node);
-    const std::vector<Sample> samples = sample_of(lone);
-    CHECK(samples.empty() == (node.name == "pool"));
-    if (samples.empty()) continue;
+    CHECK((node.op->sample == nullptr) == (node.name == "pool"));
+    if (!node.op->sample) continue;
+    reference::LoneNode lone(*graph, node);
+    const std::vector<reference::Sample> samples = node.op->sample(lone);
     INFO(node.name);
     WeightStore weights(*device.pipelines, lone);
     Executable executable(weights, make_plan(lone.graph(), device.device->capabilities()));
@@ -156,15 +156,15 @@ TEST_CASE("sweep: a wrong result is found by the sample") {
     executable.run();
     const auto bytes = executable.output(0);
     std::vector<std::byte> output(bytes.begin(), bytes.end());
-    const Sample& sample = samples[0];
-    CHECK_FALSE(fault_in(sample, DType::f32, output).has_value());
+    const reference::Sample& sample = samples[0];
+    CHECK_FALSE(reference::fault_in(sample, DType::f32, output).has_value());
     for (const uint64_t element : {sample.elements.front(), sample.elements.back()}) {
       std::vector<std::byte> wrong = output;
       float value;
       std::memcpy(&value, &wrong[element * sizeof value], sizeof value);
       value = value * 1.01f + 0.01f;
       std::memcpy(&wrong[element * sizeof value], &value, sizeof value);
-      CHECK(fault_in(sample, DType::f32, wrong).has_value());
+      CHECK(reference::fault_in(sample, DType::f32, wrong).has_value());
     }
   }
 }

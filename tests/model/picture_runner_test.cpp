@@ -10,10 +10,11 @@
 
 #include "model/pictures/host_resample.h"
 #include "model/run/runner.h"
+#include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/error.h"
 #include "tests/support/constants.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/op_test.h"
-#include "tests/support/reference_resample.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {
@@ -44,8 +45,8 @@ std::vector<float> reference_image(const Preprocess& p, const Picture& picture, 
     part.insert(part.end(), row, row + prepared.resample.width);
   }
   const std::vector<ResamplePicture> batch{prepared.resample};
-  const auto resized = test::reference_columns(
-      batch, test::reference_rows(batch, part, resample_needs(prepared.resample).blocks));
+  const auto resized = reference::resample_columns(
+      batch, reference::resample_rows(batch, part, resample_needs(prepared.resample).blocks));
   const std::vector<float> values = p.values(channels);
   std::vector<float> out;
   for (uint64_t c = 0; c < channels; ++c) {

@@ -13,11 +13,11 @@
 
 #include "images/color_map.h"
 #include "model/run/picture_runner.h"
+#include "runtime/check/reference_heat.h"
 #include "runtime/graph/bound_dispatch.h"
-#include "runtime/selftest/reference_heat.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
-#include "tests/support/reference_resample.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {

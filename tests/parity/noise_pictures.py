@@ -1,4 +1,4 @@
-"""Pictures that C++ makes too, bit for bit (tests/support/reference_resample.cpp), and a hash of pixels."""
+"""Pictures that C++ makes too, bit for bit (tests/support/noise_picture.cpp), and a hash of pixels."""
 
 import numpy as np
 

@@ -131,7 +131,7 @@ void check_gradients(const GradientCase& c) {
   };
 
   std::vector<const OpDef*> ops;
-  const auto graph = selftest::graph_of(op_case);
+  const auto graph = reference::graph_of(op_case);
   for (const Node& node : graph->nodes()) {
     if (std::ranges::find(ops, node.op) == ops.end()) ops.push_back(node.op);
   }

@@ -57,7 +57,7 @@ bool had_its_share(const OpDef& op, const KernelDef& kernel) {
 }
 
 void check_as(const OpCase& op_case, const std::shared_ptr<const Graph>& graph, const PlanOptions& options) {
-  if (const auto fault = selftest::fault_of(*test_device().pipelines, op_case, graph, options)) FAIL(*fault);
+  if (const auto fault = reference::fault_of(*test_device().pipelines, op_case, graph, options)) FAIL(*fault);
   require_no_validation_messages();
 }
 
@@ -65,9 +65,9 @@ void check_as(const OpCase& op_case, const std::shared_ptr<const Graph>& graph, 
 
 void check_op(const OpDef& op, const OpCase& op_case) {
   INFO("case " << op_case.label);
-  if (const auto why = selftest::useless(op_case)) FAIL(*why);
+  if (const auto why = reference::useless(op_case)) FAIL(*why);
   TestDevice& device = test_device();
-  const std::shared_ptr<const Graph> graph = selftest::graph_of(op_case);
+  const std::shared_ptr<const Graph> graph = reference::graph_of(op_case);
   size_t ran = 0;
   std::string refusals;
   // A kernel has to run what rules of fusion make of the nodes; where it refuses that, the nodes as they are.
@@ -97,7 +97,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
       !same_dispatches(make_plan(graph, capabilities, {}), make_plan(graph, *older, {}))) {
     INFO("as for an older driver");
     --older_left;
-    if (const auto fault = selftest::fault_of(*device.pipelines, op_case, graph, {}, *older)) FAIL(*fault);
+    if (const auto fault = reference::fault_of(*device.pipelines, op_case, graph, {}, *older)) FAIL(*fault);
     require_no_validation_messages();
   }
   if (ran == 0) FAIL("no kernel of " << op.name << " could run: " << refusals);
@@ -113,7 +113,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
 
 void check_configurations(const OpDef& op, const OpCase& op_case) {
   const Capabilities& device = test_device().device->capabilities();
-  const auto graph = selftest::graph_of(op_case);
+  const auto graph = reference::graph_of(op_case);
   const std::set<std::string> chosen = chosen_kernels(op, graph, device);
   size_t ran = 0;
   for (const Node& node : graph->nodes()) {

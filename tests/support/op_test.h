@@ -2,27 +2,28 @@
 // float64 reference.
 #pragma once
 
+#include "runtime/check/op_case.h"
 #include "runtime/graph/op.h"
-#include "runtime/selftest/op_case.h"
 
 namespace vitrine::test {
 
-using selftest::decode;
-using selftest::encode;
-using selftest::filled;
-using selftest::HostTensor;
-using selftest::OpCase;
-using selftest::OpInput;
-using selftest::random_tensor;
-using selftest::relative_error;
-using selftest::round_to;
+using reference::decode;
+using reference::encode;
+using reference::filled;
+using reference::HostTensor;
+using reference::OpCase;
+using reference::OpInput;
+using reference::random_tensor;
+using reference::relative_error;
+using reference::round_to;
 
 // Forces each kernel of `op` in turn, and takes the node apart where rules of fusion can, in memory that is
 // filled with NaN and has guard bands around every tensor; runs twice for equal bits; no validation message.
 // Fails when no kernel could run, or when the reference is constant and so would prove nothing.
 //
-// Where compiling takes many times as long (Capabilities::loops_gather), kernels that wouldn't be chosen for the
-// case, which are those for GPUs, run a test's first cases only: drivers that compile them quickly run them all.
+// Where compiling takes many times as long (Capabilities::loops_gather), kernels that wouldn't be chosen for
+// the case, which are those for GPUs, run a test's first cases only: drivers that compile them quickly run
+// them all.
 void check_op(const OpDef& op, const OpCase& op_case);
 
 // The same with every configuration of every kernel.

@@ -1,4 +1,4 @@
 // The float64 references are the library's: its self-test compares with them, too.
 #pragma once
 
-#include "runtime/selftest/reference.h"
+#include "runtime/check/reference.h"

@@ -1,4 +1,4 @@
 // As reference.h.
 #pragma once
 
-#include "runtime/selftest/reference_matmul.h"
+#include "runtime/check/reference_matmul.h"

@@ -7,8 +7,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 
+#include "runtime/graph/activation.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/elementwise/activation.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/magnitude.h"
 #include "runtime/ops/elementwise/unary.h"

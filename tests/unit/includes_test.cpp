@@ -22,8 +22,9 @@ using Folders = std::set<std::string>;
 const std::map<std::string, Folders> parts{
     {"runtime/util", {}},
     {"runtime/vk", {"runtime/util"}},
-    {"runtime/graph", {"runtime/vk"}},
-    {"runtime/ops", {"runtime/graph", "shaders"}},
+    {"runtime/graph", {"runtime/vk", "shaders"}},
+    {"runtime/check", {"runtime/graph"}},
+    {"runtime/ops", {"runtime/check"}},
     {"runtime/selftest", {"runtime/ops"}},
     {"runtime/tune", {"runtime/selftest"}},
     {"shaders", {}},
@@ -110,6 +111,9 @@ TEST_CASE("an include that points up is found with its file and line") {
         std::vector<std::string>{"runtime/graph/plan.cpp:4: runtime/ops/elementwise/binary.h",
                                  "runtime/graph/plan.cpp:5: model/vit/presets.h"});
   CHECK(arrows_up("apps/cli/main.cpp", text).empty());
+  // What operators' cases are made of knows no operator.
+  CHECK(arrows_up("runtime/check/op_case.cpp", text).size() == 2);
+  CHECK(arrows_up("runtime/ops/elementwise/a.cpp", "#include \"runtime/check/op_case.h\"\n").empty());
   CHECK(arrows_up("images/png.cpp", text).size() == 3);
   CHECK(arrows_up("apps/desktop/engine/a.h", "#include \"apps/desktop/gpu/b.h\"\n").size() == 1);
 }

@@ -179,7 +179,8 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
           .drop_factor = drops.factor};
 }
 
-const OpDef op_attention{"attention", infer_attention, attention_flops, kernels, backward};
+const OpDef op_attention{"attention",     infer_attention, attention_flops, kernels,
+                         attention_cases, backward,        attention_sample};
 
 AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                           const AttentionOptions& options) {

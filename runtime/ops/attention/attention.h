@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_attention;
+std::vector<reference::OpCase> attention_cases();
+std::vector<reference::Sample> attention_sample(const reference::LoneNode& node);
 
 // Offsets and widths count elements. Head h of a row lies at offset + h * width, so that the three may be
 // parts of one projection's output, read where they are.
@@ -19,8 +22,9 @@ struct AttentionOptions {
   uint64_t q_offset = 0, k_offset = 0, v_offset = 0;
   double scale = 0;  // of the scores; 0: 1 / sqrt(key_width)
   bool store_lse = false;
-  // Dropout of the weights behind the softmax, from a stream of its own (runtime/ops/elementwise/random_mask.h): of row
-  // (b * heads + head) * N + n, the draw of a key is its number. A rate of 0 needs no step.
+  // Dropout of the weights behind the softmax, from a stream of its own
+  // (runtime/ops/elementwise/random_mask.h): of row (b * heads + head) * N + n, the draw of a key is its
+  // number. A rate of 0 needs no step.
   double drop_rate = 0;
   uint32_t drop_stream = 0;
   ValueId step = {};  // [VITRINE_STEP_WORDS] u32

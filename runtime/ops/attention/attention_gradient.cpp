@@ -112,7 +112,7 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
   }
 }
 
-const OpDef op_attention_gradient{"attention_gradient", infer, flops, kernels};
+const OpDef op_attention_gradient{"attention_gradient", infer, flops, kernels, attention_gradient_cases};
 
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,

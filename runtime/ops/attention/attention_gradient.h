@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/ops/attention/attention.h"
 
 namespace vitrine {
 
 extern const OpDef op_attention_gradient;
+std::vector<reference::OpCase> attention_gradient_cases();
 
 // Of the values that attention read, with their shapes. Where two of q, k and v were one value in columns of
 // their own, they are one here, too.

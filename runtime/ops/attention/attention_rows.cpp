@@ -142,7 +142,8 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
     if (value->shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
   }
   const auto& most = c.device().max_workgroup_count;
-  if (groups_y(c.device(), s) > most[1] || s.batch > most[2]) return "there are too many rows, heads or images";
+  if (groups_y(c.device(), s) > most[1] || s.batch > most[2])
+    return "there are too many rows, heads or images";
   return std::nullopt;
 }
 
@@ -173,7 +174,7 @@ constexpr std::array kernels{KernelDef{"simple", refuse_simple, no_preference, l
 
 }  // namespace
 
-const OpDef op_attention_rows{"attention_rows", infer, flops, kernels};
+const OpDef op_attention_rows{"attention_rows", infer, flops, kernels, attention_rows_cases};
 
 ValueId attention_rows(Graph& graph, std::string name, ValueId q, ValueId k, ValueId lse,
                        const AttentionOptions& attended, const AttentionRowsOptions& options) {

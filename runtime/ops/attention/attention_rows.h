@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention/attention.h"
@@ -11,6 +12,7 @@
 namespace vitrine {
 
 extern const OpDef op_attention_rows;
+std::vector<reference::OpCase> attention_rows_cases();
 
 struct AttentionRowsOptions {
   uint64_t first_row = 0;

@@ -69,7 +69,7 @@ constexpr std::array kernels{KernelDef{"steps", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_plain_attention{"plain_attention", infer, attention_flops, kernels};
+const OpDef op_plain_attention{"plain_attention", infer, attention_flops, kernels, plain_attention_cases};
 
 PlainAttentionResult plain_attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                      const AttentionOptions& options) {

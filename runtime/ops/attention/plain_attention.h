@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention/attention.h"
@@ -9,6 +10,7 @@
 namespace vitrine {
 
 extern const OpDef op_plain_attention;
+std::vector<reference::OpCase> plain_attention_cases();
 
 struct PlainAttentionResult {
   ValueId out;      // [B, N, heads * value_width], in the inputs' dtype

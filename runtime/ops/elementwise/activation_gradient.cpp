@@ -54,7 +54,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
 
 }  // namespace
 
-const OpDef op_activation_gradient{"activation_gradient", infer, flops, kernels};
+const OpDef op_activation_gradient{"activation_gradient", infer, flops, kernels, activation_gradient_cases};
 
 ValueId activation_gradient(Graph& graph, std::string name, ValueId dy, ValueId x, Activation activation) {
   if (activation == Activation::none) return dy;

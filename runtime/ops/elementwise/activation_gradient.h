@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "runtime/graph/activation.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/elementwise/activation.h"
 
 namespace vitrine {
 
 extern const OpDef op_activation_gradient;
+std::vector<reference::OpCase> activation_gradient_cases();
 
 // dy * act'(x), element by element: the gradient of x where dy is that of act(x). Both have the same shape
 // and dtype, f32 or f16, and so has the result. Activation::none gives dy itself.

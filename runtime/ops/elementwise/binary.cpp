@@ -97,7 +97,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
 
 }  // namespace
 
-const OpDef op_binary{"binary", infer, flops, kernels, backward};
+const OpDef op_binary{"binary", infer, flops, kernels, binary_cases, backward};
 
 ValueId add(Graph& graph, std::string name, ValueId a, ValueId b) {
   return graph.add(op_binary, std::move(name), {a, b}, {{"function", VITRINE_BINARY_ADD}})[0];

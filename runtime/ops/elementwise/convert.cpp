@@ -48,7 +48,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_convert{"convert", infer, flops, kernels, backward};
+const OpDef op_convert{"convert", infer, flops, kernels, convert_cases, backward};
 
 ValueId convert(Graph& graph, std::string name, ValueId x, DType to) {
   if (graph.value(x).dtype == to) return x;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_convert;
+std::vector<reference::OpCase> convert_cases();
 
 // Works on bit patterns, so that subnormal numbers survive on devices that flush them and the rounding
 // is the same on all. A NaN stays a (quiet) NaN; a number too large for the target becomes an infinity.

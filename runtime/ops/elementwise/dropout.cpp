@@ -57,7 +57,7 @@ void backward(GradContext& c) {
 
 }  // namespace
 
-const OpDef op_dropout{"dropout", infer, flops, kernels, backward};
+const OpDef op_dropout{"dropout", infer, flops, kernels, dropout_cases, backward};
 
 ValueId dropout(Graph& graph, std::string name, ValueId x, ValueId step, const DropoutOptions& options) {
   if (options.rate == 0) return x;

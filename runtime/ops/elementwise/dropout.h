@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_dropout;
+std::vector<reference::OpCase> dropout_cases();
 
 struct DropoutOptions {
   double rate = 0;      // of what is dropped: from 0 to less than 1

@@ -51,7 +51,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_gated_product{"gated_product", infer, flops, kernels, backward};
+const OpDef op_gated_product{"gated_product", infer, flops, kernels, gated_product_cases, backward};
 
 ValueId gated_product(Graph& graph, std::string name, ValueId x, Activation activation) {
   return graph.add(op_gated_product, std::move(name), {x},

@@ -47,7 +47,8 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_gated_product_gradient{"gated_product_gradient", infer, flops, kernels};
+const OpDef op_gated_product_gradient{"gated_product_gradient", infer, flops, kernels,
+                                      gated_product_gradient_cases};
 
 ValueId gated_product_gradient(Graph& graph, std::string name, ValueId dy, ValueId x, Activation activation) {
   return graph.add(op_gated_product_gradient, std::move(name), {dy, x},

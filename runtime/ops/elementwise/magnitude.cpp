@@ -55,7 +55,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_magnitude{"magnitude", infer, flops, kernels};
+const OpDef op_magnitude{"magnitude", infer, flops, kernels, magnitude_cases};
 
 ValueId magnitude(Graph& graph, std::string name, ValueId x) {
   return graph.add(op_magnitude, std::move(name), {x})[0];

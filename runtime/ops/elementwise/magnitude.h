@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_magnitude;
+std::vector<reference::OpCase> magnitude_cases();
 
 // The largest |x| of an f32 or f16 tensor, as [1] f32: NaN if there is one, else infinity if there is one.
 ValueId magnitude(Graph& graph, std::string name, ValueId x);

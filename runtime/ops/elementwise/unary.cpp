@@ -66,7 +66,7 @@ ValueId apply(Graph& graph, std::string name, ValueId x, int64_t function, doubl
 
 }  // namespace
 
-const OpDef op_unary{"unary", infer, flops, kernels, backward};
+const OpDef op_unary{"unary", infer, flops, kernels, unary_cases, backward};
 
 ValueId activate(Graph& graph, std::string name, ValueId x, Activation activation) {
   if (activation == Activation::none) return x;

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "runtime/graph/activation.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/elementwise/activation.h"
 
 namespace vitrine {
 
 extern const OpDef op_unary;
+std::vector<reference::OpCase> unary_cases();
 
 // x of any shape, f32 or f16; the result has the same dtype. Activation::none gives x itself.
 ValueId activate(Graph& graph, std::string name, ValueId x, Activation activation);

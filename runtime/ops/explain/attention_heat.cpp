@@ -82,7 +82,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_attention_heat{"attention_heat", infer, flops, kernels};
+const OpDef op_attention_heat{"attention_heat", infer, flops, kernels, attention_heat_cases};
 
 HeatResult attention_heat(Graph& graph, std::string name, ValueId q, ValueId k, ValueId lse, ValueId choice,
                           ValueId colors, const AttentionOptions& attended, const HeatGrid& grid) {

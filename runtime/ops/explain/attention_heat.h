@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention/attention.h"
@@ -11,6 +12,7 @@
 namespace vitrine {
 
 extern const OpDef op_attention_heat;
+std::vector<reference::OpCase> attention_heat_cases();
 
 // q, k, lse and `attended` as attention_rows() takes them, of one image. choice [1] u32 says whose row;
 // colors and result as heat() has them, [heads + 1, ..]: the heads' maps, then their mean. The grid counts

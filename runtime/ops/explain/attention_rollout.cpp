@@ -105,7 +105,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower<small_
 
 }  // namespace
 
-const OpDef op_attention_rollout{"attention_rollout", infer, flops, kernels};
+const OpDef op_attention_rollout{"attention_rollout", infer, flops, kernels, attention_rollout_cases};
 
 ValueId attention_rollout(Graph& graph, std::string name, ValueId maps, const RolloutRows& which) {
   return graph.add(op_attention_rollout, std::move(name), {maps, ValueId{}},

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_attention_rollout;
+std::vector<reference::OpCase> attention_rollout_cases();
 
 struct RolloutRows {
   uint64_t first_row = 0;

@@ -49,7 +49,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_centered_rows{"centered_rows", infer, flops, kernels};
+const OpDef op_centered_rows{"centered_rows", infer, flops, kernels, centered_rows_cases};
 
 CenteredRows centered_rows(Graph& graph, std::string name, ValueId x, uint64_t first, uint64_t count,
                            bool transposed) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_centered_rows;
+std::vector<reference::OpCase> centered_rows_cases();
 
 struct CenteredRows {
   ValueId rows;   // [count, width], or [width, count] where it was asked for

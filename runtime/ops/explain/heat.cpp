@@ -121,7 +121,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_heat{"heat", infer, heat_flops, kernels};
+const OpDef op_heat{"heat", infer, heat_flops, kernels, heat_cases};
 
 HeatResult heat(Graph& graph, std::string name, ValueId stored, ValueId choice, ValueId colors,
                 const HeatGrid& grid, bool with_mean) {

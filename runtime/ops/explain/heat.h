@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "shaders/lib/heat.h"
@@ -11,6 +12,7 @@
 namespace vitrine {
 
 extern const OpDef op_heat;
+std::vector<reference::OpCase> heat_cases();
 
 // Pixels a patch in both directions, and colors in a table.
 constexpr uint64_t heat_pixels = VITRINE_HEAT_PIXELS, heat_colors = VITRINE_HEAT_COLORS;

@@ -92,7 +92,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_principal_colors{"principal_colors", infer, flops, kernels};
+const OpDef op_principal_colors{"principal_colors", infer, flops, kernels, principal_colors_cases};
 
 ValueId principal_colors(Graph& graph, const std::string& name, ValueId tokens, uint64_t first,
                          uint64_t count) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_principal_colors;
+std::vector<reference::OpCase> principal_colors_cases();
 
 // tokens [.., N, width] f32 of one image, of which `count` patches from `first` on are looked at. Gives
 // [count] u32: red, green and blue (lowest byte) are a patch's scores in the first, second and third

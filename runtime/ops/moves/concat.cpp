@@ -75,7 +75,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_concat{"concat", infer, flops, kernels, backward};
+const OpDef op_concat{"concat", infer, flops, kernels, concat_cases, backward};
 
 ValueId concat(Graph& graph, std::string name, std::vector<ValueId> parts, int axis) {
   if (parts.empty()) throw Error(ErrorCode::usage, "concat '" + name + "': there are no parts");

@@ -9,6 +9,7 @@
 namespace vitrine {
 
 extern const OpDef op_concat;
+std::vector<reference::OpCase> concat_cases();
 
 // The parts have one dtype (any, bits unchanged) and equal sizes on every axis but `axis`, which counts
 // from the end when negative.

@@ -46,7 +46,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_gather{"gather", infer, flops, kernels};
+const OpDef op_gather{"gather", infer, flops, kernels, gather_cases};
 
 ValueId gather(Graph& graph, std::string name, ValueId x, ValueId rows) {
   return graph.add(op_gather, std::move(name), {x, rows})[0];

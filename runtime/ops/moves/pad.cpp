@@ -60,7 +60,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_pad{"pad", infer, flops, kernels};
+const OpDef op_pad{"pad", infer, flops, kernels, pad_cases};
 
 ValueId pad(Graph& graph, std::string name, ValueId x, int axis, uint64_t begin, uint64_t size) {
   return graph.add(op_pad, std::move(name), {x},

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_pad;
+std::vector<reference::OpCase> pad_cases();
 
 // x with `axis` made `size` long: x begins at `begin` of it, and all else is zero. Any dtype, bits unchanged;
 // a negative axis counts from the end.

@@ -55,7 +55,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_repeat{"repeat", infer, flops, kernels, backward};
+const OpDef op_repeat{"repeat", infer, flops, kernels, repeat_cases, backward};
 
 ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count) {
   return graph.add(op_repeat, std::move(name), {x}, {{"count", static_cast<int64_t>(count)}})[0];

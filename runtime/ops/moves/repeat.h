@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_repeat;
+std::vector<reference::OpCase> repeat_cases();
 
 // x [..] gives [count, ..], `count` copies of x. Any dtype, bits unchanged.
 ValueId repeat(Graph& graph, std::string name, ValueId x, uint64_t count);

@@ -45,7 +45,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_reshape{"reshape", infer, flops, kernels, backward};
+const OpDef op_reshape{"reshape", infer, flops, kernels, reshape_cases, backward};
 
 ValueId reshape(Graph& graph, std::string name, ValueId x, const Shape& shape) {
   if (graph.value(x).shape == shape) return x;

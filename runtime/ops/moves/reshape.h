@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_reshape;
+std::vector<reference::OpCase> reshape_cases();
 
 // x as `shape`, which has as many elements: a copy. Any dtype, bits unchanged. Gives x itself where it has
 // that shape.

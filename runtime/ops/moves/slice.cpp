@@ -68,7 +68,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_slice{"slice", infer, flops, kernels, backward};
+const OpDef op_slice{"slice", infer, flops, kernels, slice_cases, backward};
 
 ValueId slice(Graph& graph, std::string name, ValueId x, int axis, uint64_t begin, uint64_t end) {
   return graph.add(op_slice, std::move(name), {x},

@@ -111,7 +111,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_sum_rows{"sum_rows", infer, flops, kernels};
+const OpDef op_sum_rows{"sum_rows", infer, flops, kernels, sum_rows_cases};
 
 ValueId sum_rows(Graph& graph, std::string name, ValueId x, size_t kept) {
   return graph.add(op_sum_rows, std::move(name), {x, {}}, {{"kept", static_cast<int64_t>(kept)}})[0];

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_sum_rows;
+std::vector<reference::OpCase> sum_rows_cases();
 
 // x of any shape, f32 or f16: the sum over all dimensions but the last `kept`, as f32 of their shape. The
 // order of the sums is fixed, and they go by blocks: the error stays that of a few hundred terms.

@@ -102,7 +102,7 @@ constexpr KernelDef kernels[] = {{"tiled", refuse_tiled, no_preference, lower_ti
 
 }  // namespace
 
-const OpDef op_transpose{"transpose", infer, flops, kernels, backward};
+const OpDef op_transpose{"transpose", infer, flops, kernels, transpose_cases, backward};
 
 ValueId transpose(Graph& graph, std::string name, ValueId x) {
   return graph.add(op_transpose, std::move(name), {x}, {{"flat", int64_t{0}}})[0];

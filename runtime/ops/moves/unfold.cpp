@@ -109,8 +109,8 @@ constexpr KernelDef fold_kernels[] = {{"simple", refuse_fold, no_preference, low
 
 }  // namespace
 
-const OpDef op_unfold{"unfold", infer_unfold, flops, unfold_kernels, unfold_backward};
-const OpDef op_fold{"fold", infer_fold, flops, fold_kernels, fold_backward};
+const OpDef op_unfold{"unfold", infer_unfold, flops, unfold_kernels, unfold_cases, unfold_backward};
+const OpDef op_fold{"fold", infer_fold, flops, fold_kernels, fold_cases, fold_backward};
 
 ValueId unfold(Graph& graph, std::string name, ValueId image, PatchSize patch) {
   return graph.add(op_unfold, std::move(name), {image},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
@@ -11,6 +12,8 @@ namespace vitrine {
 
 extern const OpDef op_unfold;
 extern const OpDef op_fold;
+std::vector<reference::OpCase> unfold_cases();
+std::vector<reference::OpCase> fold_cases();
 
 struct PatchSize {
   uint64_t height = 0, width = 0;

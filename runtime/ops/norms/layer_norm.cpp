@@ -107,7 +107,7 @@ constexpr KernelDef kernels[] = {
 
 }  // namespace
 
-const OpDef op_layer_norm{"layer_norm", infer, flops, kernels, backward};
+const OpDef op_layer_norm{"layer_norm", infer, flops, kernels, layer_norm_cases, backward, layer_norm_sample};
 
 ValueId layer_norm(Graph& graph, std::string name, ValueId x, ValueId gamma, ValueId beta,
                    const LayerNormOptions& options) {

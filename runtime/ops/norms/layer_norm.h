@@ -3,12 +3,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_layer_norm;
+std::vector<reference::OpCase> layer_norm_cases();
+std::vector<reference::Sample> layer_norm_sample(const reference::LoneNode& node);
 
 struct LayerNormOptions {
   double eps = 1e-6;

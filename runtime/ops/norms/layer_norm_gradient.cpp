@@ -167,7 +167,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_layer_norm_gradient{"layer_norm_gradient", infer, flops, kernels};
+const OpDef op_layer_norm_gradient{"layer_norm_gradient", infer, flops, kernels, layer_norm_gradient_cases};
 
 LayerNormGradients layer_norm_gradient(Graph& graph, const std::string& name, ValueId dy, ValueId x,
                                        ValueId gamma, double eps, bool parameters, ValueId residual) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_layer_norm_gradient;
+std::vector<reference::OpCase> layer_norm_gradient_cases();
 
 // The gradients of what layer_norm was given. Those of the parameters are none unless they were asked for.
 struct LayerNormGradients {

@@ -67,7 +67,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_softmax{"softmax", infer, flops, kernels, backward};
+const OpDef op_softmax{"softmax", infer, flops, kernels, softmax_cases, backward, softmax_sample};
 
 ValueId softmax(Graph& graph, std::string name, ValueId x) {
   return graph.add(op_softmax, std::move(name), {x})[0];

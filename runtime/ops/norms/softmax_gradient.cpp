@@ -63,7 +63,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_softmax_gradient{"softmax_gradient", infer, flops, kernels};
+const OpDef op_softmax_gradient{"softmax_gradient", infer, flops, kernels, softmax_gradient_cases};
 
 ValueId softmax_gradient(Graph& graph, std::string name, ValueId dy, ValueId y) {
   return graph.add(op_softmax_gradient, std::move(name), {dy, y})[0];

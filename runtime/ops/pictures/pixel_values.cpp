@@ -43,7 +43,7 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_pixel_values{"pixel_values", infer, flops, kernels};
+const OpDef op_pixel_values{"pixel_values", infer, flops, kernels, pixel_values_cases};
 
 ValueId pixel_values(Graph& graph, std::string name, ValueId pixels, ValueId values) {
   return graph.add(op_pixel_values, std::move(name), {pixels, values})[0];

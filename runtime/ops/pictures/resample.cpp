@@ -114,8 +114,9 @@ constexpr KernelDef kernels_columns[] = {{"simple", refuses_columns, no_preferen
 
 }  // namespace
 
-const OpDef op_resample_rows{"resample_rows", infer_rows, flops_rows, kernels_rows};
-const OpDef op_resample_columns{"resample_columns", infer_columns, flops_columns, kernels_columns};
+const OpDef op_resample_rows{"resample_rows", infer_rows, flops_rows, kernels_rows, resample_rows_cases};
+const OpDef op_resample_columns{"resample_columns", infer_columns, flops_columns, kernels_columns,
+                                resample_columns_cases};
 
 ValueId resample_rows(Graph& graph, std::string name, ValueId pixels, ValueId table,
                       const ResampleOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
@@ -12,6 +13,8 @@ namespace vitrine {
 
 extern const OpDef op_resample_rows;
 extern const OpDef op_resample_columns;
+std::vector<reference::OpCase> resample_rows_cases();
+std::vector<reference::OpCase> resample_columns_cases();
 
 struct ResampleOptions {
   uint64_t blocks = 0;  // how many blocks of rows the table has room for

@@ -137,7 +137,8 @@ Lowered lower_rows(const LowerContext& c) {
   const uint32_t threads = row_lanes_workgroup_size(c.device(), rows);
   dispatch.shader = &find_shader("grouped_matmul_rows", "f32");
   constexpr uint64_t most_straight = 1024;  // multiply-adds of a row
-  const uint64_t products = sizes.groups * sizes.n * sizes.k * (c.attributes().flag("turned") ? sizes.sets : 1);
+  const uint64_t products =
+      sizes.groups * sizes.n * sizes.k * (c.attributes().flag("turned") ? sizes.sets : 1);
   dispatch.constants = {threads,
                         to_u32(sizes.groups),
                         to_u32(sizes.n),
@@ -155,7 +156,7 @@ constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower}
 
 }  // namespace
 
-const OpDef op_grouped_matmul{"grouped_matmul", infer, flops, kernels, backward};
+const OpDef op_grouped_matmul{"grouped_matmul", infer, flops, kernels, grouped_matmul_cases, backward};
 
 ValueId grouped_matmul(Graph& graph, std::string name, ValueId x, ValueId weight, ValueId bias) {
   return graph.add(op_grouped_matmul, std::move(name), {x, weight, bias})[0];

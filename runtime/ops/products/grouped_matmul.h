@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_grouped_matmul;
+std::vector<reference::OpCase> grouped_matmul_cases();
 
 // x [.., G*K] and weight [G, N, K], both f32 or both f16, and bias [G, N] in f32 or none, give [.., G*N] in
 // x's dtype: slice g of a row, times weight[g] transposed, plus bias[g]. x may have fewer slices, of which G

@@ -122,7 +122,8 @@ std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& c
   return {{0, matmul_input::residual}};
 }
 
-const OpDef op_matmul{"matmul", infer_matmul, matmul_flops, kernels, differentiate_matmul};
+const OpDef op_matmul{"matmul",     infer_matmul,         matmul_flops, kernels,
+                      matmul_cases, differentiate_matmul, matmul_sample};
 
 ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options) {
   const DType out = options.out.value_or(graph.value(x).dtype);

@@ -3,13 +3,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "runtime/graph/activation.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/elementwise/activation.h"
 
 namespace vitrine {
 
 extern const OpDef op_matmul;
+std::vector<reference::OpCase> matmul_cases();
+std::vector<reference::Sample> matmul_sample(const reference::LoneNode& node);
 
 // What follows the product, in this order: + bias, activation, * scale, + residual. All three are f32.
 struct MatmulOptions {

@@ -231,7 +231,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_weight_gradient{"weight_gradient", infer, flops, kernels};
+const OpDef op_weight_gradient{"weight_gradient", infer, flops, kernels, weight_gradient_cases};
 
 WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, ValueId x,
                                const WeightGradientOptions& options) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_weight_gradient;
+std::vector<reference::OpCase> weight_gradient_cases();
 
 struct WeightGradientOptions {
   uint64_t groups = 0;  // as grouped_matmul has them; 0: none, and the results have no such dimension

@@ -109,7 +109,8 @@ constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
 
 }  // namespace
 
-const OpDef op_assemble_tokens{"assemble_tokens", infer, flops, kernels, differentiate_assemble_tokens};
+const OpDef op_assemble_tokens{
+    "assemble_tokens", infer, flops, kernels, assemble_tokens_cases, differentiate_assemble_tokens};
 
 ValueId assemble_tokens(Graph& graph, std::string name, ValueId patches, const TokenOptions& options) {
   return graph.add(

@@ -4,12 +4,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_assemble_tokens;
+std::vector<reference::OpCase> assemble_tokens_cases();
 
 // Each may be none. All are f32.
 struct TokenOptions {

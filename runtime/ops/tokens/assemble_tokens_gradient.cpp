@@ -109,7 +109,8 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_assemble_tokens_gradient{"assemble_tokens_gradient", infer, flops, kernels};
+const OpDef op_assemble_tokens_gradient{"assemble_tokens_gradient", infer, flops, kernels,
+                                        assemble_tokens_gradient_cases};
 
 TokenGradients assemble_tokens_gradient(Graph& graph, std::string name, ValueId gradient,
                                         const TokenLayout& layout, const TokenGradientsWanted& wanted) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_assemble_tokens_gradient;
+std::vector<reference::OpCase> assemble_tokens_gradient_cases();
 
 // How the sequence was assembled (see assemble_tokens), and which gradients are asked for.
 struct TokenLayout {

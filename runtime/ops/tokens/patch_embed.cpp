@@ -182,7 +182,8 @@ constexpr KernelDef kernels[] = {
 
 }  // namespace
 
-const OpDef op_patch_embed{"patch_embed", infer, flops, kernels, backward};
+const OpDef op_patch_embed{"patch_embed",     infer, flops, kernels, patch_embed_cases, backward,
+                           patch_embed_sample};
 
 ValueId patch_embed(Graph& graph, std::string name, ValueId image, ValueId weight, ValueId bias,
                     const PatchEmbedOptions& options) {

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_patch_embed;
+std::vector<reference::OpCase> patch_embed_cases();
+std::vector<reference::Sample> patch_embed_sample(const reference::LoneNode& node);
 
 struct PatchEmbedOptions {
   uint64_t patch_height = 0, patch_width = 0;

@@ -98,8 +98,9 @@ constexpr KernelDef gradient_kernels[] = {{"simple", refuses_gradient, no_prefer
 
 }  // namespace
 
-const OpDef op_pool{"pool", infer, flops, kernels, backward};
-const OpDef op_pool_gradient{"pool_gradient", infer_gradient, gradient_flops, gradient_kernels};
+const OpDef op_pool{"pool", infer, flops, kernels, pool_cases, backward};
+const OpDef op_pool_gradient{"pool_gradient", infer_gradient, gradient_flops, gradient_kernels,
+                             pool_gradient_cases};
 
 ValueId pool_token(Graph& graph, std::string name, ValueId tokens, uint64_t index) {
   return pool_mean(graph, std::move(name), tokens, index, 1);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
@@ -10,6 +11,8 @@ namespace vitrine {
 
 extern const OpDef op_pool;
 extern const OpDef op_pool_gradient;
+std::vector<reference::OpCase> pool_cases();
+std::vector<reference::OpCase> pool_gradient_cases();
 
 // tokens [B, N, D] f32 or f16; the result is [B, D] in the same dtype.
 ValueId pool_token(Graph& graph, std::string name, ValueId tokens, uint64_t index);

@@ -53,7 +53,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_adam_step{"adam_step", infer, flops, kernels};
+const OpDef op_adam_step{"adam_step", infer, flops, kernels, adam_step_cases};
 
 AdamState adam_step(Graph& graph, std::string name, ValueId param, ValueId gradient, ValueId m, ValueId v,
                     ValueId step, const AdamOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/training/flat_update.h"
@@ -9,6 +10,7 @@
 namespace vitrine {
 
 extern const OpDef op_adam_step;
+std::vector<reference::OpCase> adam_step_cases();
 
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;

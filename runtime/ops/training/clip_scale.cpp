@@ -67,7 +67,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_clip_scale{"clip_scale", infer, flops, kernels};
+const OpDef op_clip_scale{"clip_scale", infer, flops, kernels, clip_scale_cases};
 
 ValueId clip_scale(Graph& graph, std::string name, ValueId gradients, double max_norm) {
   return graph.add(op_clip_scale, std::move(name), {gradients}, {{"max_norm", max_norm}})[0];

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
 namespace vitrine {
 
 extern const OpDef op_clip_scale;
+std::vector<reference::OpCase> clip_scale_cases();
 
 // gradients: f32 of any shape. Gives [2] f32: {scale, norm}, the norm being the root of the sum of squares
 // and scale = min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. A max_norm of 0 or

@@ -109,8 +109,9 @@ void backward(GradContext& c) {
 
 }  // namespace
 
-const OpDef op_cross_entropy{"cross_entropy", infer_losses, flops, kernels, backward};
-const OpDef op_cross_entropy_gradient{"cross_entropy_gradient", infer_gradient, flops, kernels};
+const OpDef op_cross_entropy{"cross_entropy", infer_losses, flops, kernels, cross_entropy_cases, backward};
+const OpDef op_cross_entropy_gradient{"cross_entropy_gradient", infer_gradient, flops, kernels,
+                                      cross_entropy_gradient_cases};
 
 ValueId cross_entropy(Graph& graph, std::string name, ValueId logits, ValueId labels,
                       const CrossEntropyOptions& options) {

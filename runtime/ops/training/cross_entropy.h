@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 
@@ -9,6 +10,8 @@ namespace vitrine {
 
 extern const OpDef op_cross_entropy;
 extern const OpDef op_cross_entropy_gradient;
+std::vector<reference::OpCase> cross_entropy_cases();
+std::vector<reference::OpCase> cross_entropy_gradient_cases();
 
 struct CrossEntropyOptions {
   double label_smoothing = 0;  // this part of the target is spread evenly over all classes

@@ -49,7 +49,7 @@ constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_
 
 }  // namespace
 
-const OpDef op_sgd_step{"sgd_step", infer, flops, kernels};
+const OpDef op_sgd_step{"sgd_step", infer, flops, kernels, sgd_step_cases};
 
 SgdState sgd_step(Graph& graph, std::string name, ValueId param, ValueId gradient, ValueId velocity,
                   ValueId step, const SgdOptions& options) {

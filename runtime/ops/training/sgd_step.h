@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/training/flat_update.h"
@@ -9,6 +10,7 @@
 namespace vitrine {
 
 extern const OpDef op_sgd_step;
+std::vector<reference::OpCase> sgd_step_cases();
 
 struct SgdOptions {
   double momentum = 0;

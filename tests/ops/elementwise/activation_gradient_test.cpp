@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/elementwise/unary.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "tests/support/gradient_test.h"
 
 namespace vitrine {

@@ -7,9 +7,8 @@
 
 #include "images/color_map.h"
 #include "images/monotone.h"
+#include "runtime/check/reference_heat.h"
 #include "runtime/ops/explain/attention_heat.h"
-#include "runtime/selftest/cases.h"
-#include "runtime/selftest/reference_heat.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
 #include "tests/support/test_device.h"
@@ -191,7 +190,7 @@ TEST_CASE("attention_heat shows any token's weights in every head and their mean
 }
 
 TEST_CASE("attention_heat shows a head whose query isn't finite, and no other head") {
-  for (OpCase c : selftest::attention_heat_cases()) {
+  for (OpCase c : attention_heat_cases()) {
     c.inputs[0].tensor.values[2 * 44 + 4 + 12] = nan;  // head 1 of the chosen row
     const uint64_t patches = 15;
     for (const uint64_t map : {1, 3}) {

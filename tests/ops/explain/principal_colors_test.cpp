@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/check/reference_heat.h"
 #include "runtime/ops/explain/centered_rows.h"
-#include "runtime/selftest/cases.h"
-#include "runtime/selftest/reference_heat.h"
 #include "tests/support/op_test.h"
 
 namespace vitrine::test {
@@ -112,7 +111,7 @@ TEST_CASE("principal_colors hides no number that isn't finite") {
 }
 
 TEST_CASE("centered_rows takes each column's mean off") {
-  for (const OpCase& c : selftest::centered_rows_cases()) check_op(op_centered_rows, c);
+  for (const OpCase& c : centered_rows_cases()) check_op(op_centered_rows, c);
   Graph graph;
   const ValueId x = graph.input("x", {1, 9, 4}), two = graph.input("two", {2, 9, 4});
   CHECK_THROWS(centered_rows(graph, "a", x, 5, 5, false));

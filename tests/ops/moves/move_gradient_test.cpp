@@ -1,12 +1,12 @@
 // The derivatives of the operators that move data: slice, concat, repeat, pool.
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/moves/concat.h"
 #include "runtime/ops/moves/repeat.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/tokens/pool.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/moves/reshape.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 

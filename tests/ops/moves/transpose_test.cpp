@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
-#include "runtime/selftest/reference_gradients.h"
+#include "runtime/check/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/tokens/patch_embed.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 

@@ -2,9 +2,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/norms/layer_norm.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 

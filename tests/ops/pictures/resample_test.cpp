@@ -7,10 +7,11 @@
 #include <random>
 
 #include "runtime/ops/pictures/pixel_values.h"
+#include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/ops/pictures/resample_table.h"
 #include "runtime/util/error.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/op_test.h"
-#include "tests/support/reference_resample.h"
 
 namespace vitrine {
 namespace {
@@ -85,8 +86,8 @@ HostTensor words(const std::vector<uint32_t>& values) { return words(values, {va
 
 void check(const Batch& batch) {
   const uint64_t columns = batch.pictures[0].columns.lines.size(), rows = batch.pictures[0].rows.lines.size();
-  const std::vector<uint32_t> middle = test::reference_rows(batch.pictures, batch.pixels, batch.blocks);
-  const std::vector<uint32_t> result = test::reference_columns(batch.pictures, middle);
+  const std::vector<uint32_t> middle = reference::resample_rows(batch.pictures, batch.pixels, batch.blocks);
+  const std::vector<uint32_t> result = reference::resample_columns(batch.pictures, middle);
   INFO(batch.pictures.size() << " pictures to " << columns << " x " << rows);
 
   test::OpCase across;

@@ -1,8 +1,8 @@
 // The derivative of matmul, whose kernels matmul_test.cpp looks at.
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/products/matmul.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "tests/support/gradient_test.h"
 #include "tests/support/reference_matmul.h"
 

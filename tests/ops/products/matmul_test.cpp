@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/products/matmul_kernels.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
 #include "tests/support/test_device.h"

@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
+#include "runtime/check/reference_gradients.h"
 #include "runtime/ops/products/grouped_matmul.h"
-#include "runtime/selftest/reference_gradients.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 #include "tests/support/reference_matmul.h"

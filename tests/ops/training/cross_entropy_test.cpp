@@ -3,8 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
+#include "runtime/check/reference_training.h"
 #include "runtime/graph/autodiff.h"
-#include "runtime/selftest/reference_training.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
 

@@ -2,9 +2,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
+#include "runtime/check/reference_training.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/sgd_step.h"
-#include "runtime/selftest/reference_training.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
 #include "tests/support/step.h"

@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/json.h"
-#include "tests/support/reference_resample.h"
+#include "tests/support/noise_picture.h"
 
 namespace vitrine {
 namespace {
@@ -38,8 +39,8 @@ std::vector<uint32_t> resize(Filter filter, uint64_t seed, uint32_t width, uint3
                                 .columns = columns.taps,
                                 .rows = rows.taps};
   const std::vector<ResamplePicture> pictures{picture};
-  return test::reference_columns(pictures,
-                                 test::reference_rows(pictures, source, resample_needs(picture).blocks));
+  return reference::resample_columns(
+      pictures, reference::resample_rows(pictures, source, resample_needs(picture).blocks));
 }
 
 nlohmann::json cases() {

@@ -10,9 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/files/preprocess_files.h"
+#include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
-#include "tests/support/reference_resample.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine {
@@ -42,8 +43,8 @@ std::vector<float> preprocessed(const Preprocess& p, std::vector<uint32_t> pixel
     part.insert(part.end(), row, row + prepared.resample.width);
   }
   const std::vector<ResamplePicture> batch{prepared.resample};
-  const auto resized = test::reference_columns(
-      batch, test::reference_rows(batch, part, resample_needs(prepared.resample).blocks));
+  const auto resized = reference::resample_columns(
+      batch, reference::resample_rows(batch, part, resample_needs(prepared.resample).blocks));
   const std::vector<float> values = p.values(channels);
   std::vector<float> out;
   for (uint64_t c = 0; c < channels; ++c) {

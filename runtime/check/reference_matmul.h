@@ -1,0 +1,55 @@
+// What matrix products and attention should compute: naive loops in float64. Tensors are flat, row-major.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/check/reference.h"
+
+namespace vitrine::reference {
+
+// reference_matmul.cpp
+// Empty vectors are parts left out.
+struct Epilogue {
+  Values bias = {}, scale = {}, residual = {};
+  Activation activation = Activation::none;
+};
+// x [m, k], weight [n, k].
+Values matmul(const Values& x, const Values& weight, uint64_t m, uint64_t n, uint64_t k,
+              const Epilogue& epilogue);
+// x [rows, groups * k], weight [groups, n, k], bias [groups, n] or empty.
+Values grouped_matmul(const Values& x, const Values& weight, const Values& bias, uint64_t groups, uint64_t n,
+                      uint64_t k);
+
+// reference_attention.cpp
+// A tensor [batch, tokens, width] of which a head reads head_width elements from offset + head * head_width
+// on.
+struct Heads {
+  const Values& values;
+  uint64_t tokens = 0, width = 0, offset = 0, head_width = 0;
+  uint64_t index(uint64_t batch, uint64_t token, uint64_t head, uint64_t element) const {
+    return (batch * tokens + token) * width + offset + head * head_width + element;
+  }
+  double at(uint64_t batch, uint64_t token, uint64_t head, uint64_t element) const {
+    return values[index(batch, token, head, element)];
+  }
+};
+struct Attention {
+  Values out;              // [batch, queries, heads * value width]
+  Values scores, weights;  // [batch, heads, queries, keys]
+  Values lse;              // [batch, heads, queries]
+};
+// What a weight is multiplied by before it takes a value: of row (batch * heads + head) * queries + query,
+// for a key. None: 1.
+using WeightFactor = std::function<double(uint64_t row, uint64_t key)>;
+Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
+                    double scale, const WeightFactor& factor = {});
+// The gradients of the tensors that q, k and v are in; 0 where no head reads.
+struct AttentionGradients {
+  Values q, k, v;
+};
+AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Heads& v, uint64_t batch,
+                                      uint64_t heads, double scale, const Values& out_gradient,
+                                      const WeightFactor& factor = {});
+
+}  // namespace vitrine::reference

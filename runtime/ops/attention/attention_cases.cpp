@@ -1,0 +1,68 @@
+#include "runtime/ops/attention/attention_cases.h"
+
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference_matmul.h"
+#include "runtime/check/sample.h"
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/attention/attention_kernels.h"
+
+namespace vitrine {
+namespace {
+
+using reference::LoneNode, reference::OpCase, reference::Sample, reference::Values, reference::dtypes,
+    reference::rows_of, reference::rows_sample, reference::some_rows;
+
+}  // namespace
+
+std::vector<OpCase> attention_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    for (const AttentionCase& size : {small_attention, usual_attention, dropped_attention}) {
+      OpCase& c = cases.emplace_back();
+      c.label = size.label();
+      c.inputs = size.inputs(dtype);
+      const reference::Attention expected = size.expected(c.inputs);
+      c.expected = {expected.out, expected.lse};
+      size.add_step(c.inputs);
+      c.build = [size](Graph& graph, std::span<const ValueId> ids) {
+        const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
+        return std::vector{result.out, result.lse};
+      };
+    }
+  }
+  return cases;
+}
+
+std::vector<Sample> attention_sample(const LoneNode& node) {
+  const Attributes& attributes = node.node().attributes;
+  const auto whole = [&](const char* name) { return static_cast<uint64_t>(attributes.integer(name)); };
+  const uint64_t heads = whole("heads"), key_width = whole("key_width"), value_width = whole("value_width");
+  const Shape &q = node.input(attention_input::q).shape, &k = node.input(attention_input::k).shape,
+              &v = node.input(attention_input::v).shape;
+  // All of the last image's keys, and some of its queries.
+  const uint64_t image = q[0] - 1, queries = q[1];
+  const std::vector<uint64_t> rows = some_rows(queries);
+  std::vector<uint64_t> query_rows, key_rows;
+  for (const uint64_t row : rows) query_rows.push_back(image * queries + row);
+  for (uint64_t row = 0; row < k[1]; ++row) key_rows.push_back(image * k[1] + row);
+  const Values q_values = rows_of(node, attention_input::q, query_rows, q[2]),
+               k_values = rows_of(node, attention_input::k, key_rows, k[2]),
+               v_values = rows_of(node, attention_input::v, key_rows, v[2]);
+  const reference::Attention expected = reference::attention(
+      {q_values, rows.size(), q[2], whole("q_offset"), key_width},
+      {k_values, k[1], k[2], whole("k_offset"), key_width},
+      {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads, attributes.number("scale"));
+  std::vector<Sample> samples{rows_sample(node, query_rows, heads * value_width, expected.out)};
+  if (attributes.flag("store_lse")) {
+    Sample& lse = samples.emplace_back(Sample{.output = 1,
+                                              .elements = {},
+                                              .expected = expected.lse,
+                                              .tolerance = reference::usual_tolerance(DType::f32)});
+    for (uint64_t head = 0; head < heads; ++head) {
+      for (const uint64_t row : rows) lse.elements.push_back((image * heads + head) * queries + row);
+    }
+  }
+  return samples;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,27 @@
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference.h"
+#include "runtime/ops/elementwise/binary.h"
+
+namespace vitrine {
+namespace {
+
+using reference::HostTensor, reference::OpCase, reference::dtypes, reference::one_result,
+    reference::random_tensor;
+
+}  // namespace
+
+std::vector<OpCase> binary_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    const HostTensor a = random_tensor({5, 67}, dtype, 1), b = random_tensor({5, 67}, DType::f32, 2);
+    cases.push_back(one_result(
+        "sum", {{a}, {b}}, reference::add(a.values, b.values),
+        [](Graph& graph, std::span<const ValueId> ids) { return add(graph, "y", ids[0], ids[1]); }));
+    cases.push_back(one_result(
+        "product", {{a}, {a}}, reference::multiply(a.values, a.values),
+        [](Graph& graph, std::span<const ValueId> ids) { return multiply(graph, "y", ids[0], ids[1]); }));
+  }
+  return cases;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,38 @@
+#include "runtime/check/op_case.h"
+#include "runtime/ops/elementwise/dropout.h"
+#include "runtime/ops/elementwise/random_mask.h"
+#include "shaders/lib/step_state.h"
+
+namespace vitrine {
+namespace {
+
+using reference::HostTensor, reference::OpCase, reference::dtypes, reference::filled, reference::one_result,
+    reference::random_tensor;
+
+}  // namespace
+
+std::vector<OpCase> dropout_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    for (const uint64_t group : {1, 35}) {
+      const DropoutOptions options{.rate = 0.3, .stream = 2, .group = group};
+      const HostTensor x = random_tensor({11, 35}, dtype, 1);
+      HostTensor step = filled({VITRINE_STEP_WORDS}, DType::u32, 0);
+      step.values[VITRINE_STEP_SEED_LOW] = 7;
+      step.values[VITRINE_STEP_SEED_HIGH] = 0x80000001;
+      step.values[VITRINE_STEP_NUMBER] = 3;
+      const RandomMask mask{.seed = 0x8000000100000007, .step = 3, .stream = 2, .rate = options.rate};
+      std::vector<double> expected;
+      for (size_t i = 0; i < x.values.size(); ++i) {
+        expected.push_back(x.values[i] * mask.factor(static_cast<uint32_t>(i / group)));
+      }
+      cases.push_back(one_result("groups of " + std::to_string(group), {{x}, {step}}, std::move(expected),
+                                 [options](Graph& graph, std::span<const ValueId> ids) {
+                                   return dropout(graph, "y", ids[0], ids[1], options);
+                                 }));
+    }
+  }
+  return cases;
+}
+
+}  // namespace vitrine

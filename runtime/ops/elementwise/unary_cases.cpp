@@ -1,0 +1,29 @@
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference.h"
+#include "runtime/ops/elementwise/unary.h"
+
+namespace vitrine {
+namespace {
+
+using reference::HostTensor, reference::OpCase, reference::dtypes, reference::one_result,
+    reference::random_tensor;
+
+}  // namespace
+
+std::vector<OpCase> unary_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    const HostTensor x = random_tensor({5, 67}, dtype, 1, -4, 4);
+    for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
+                                        Activation::silu, Activation::tanh}) {
+      cases.push_back(one_result(std::string(name_of(activation)), {{x}},
+                                 reference::activate(activation, x.values),
+                                 [activation](Graph& graph, std::span<const ValueId> ids) {
+                                   return activate(graph, "y", ids[0], activation);
+                                 }));
+    }
+  }
+  return cases;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,55 @@
+#include <cmath>
+
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference_heat.h"
+#include "runtime/check/reference_matmul.h"
+#include "runtime/ops/explain/attention_heat.h"
+#include "runtime/ops/explain/heat_cases.h"
+
+namespace vitrine {
+namespace {
+
+using reference::HostTensor, reference::OpCase, reference::dtypes, reference::random_tensor,
+    reference::round_to;
+
+}  // namespace
+
+std::vector<OpCase> attention_heat_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    constexpr uint64_t heads = 3, key_width = 12, first = 2, height = 5, width = 3, queries = 4, row = 2;
+    constexpr uint64_t keys = first + height * width, columns = heads * key_width;
+    OpCase& c = cases.emplace_back();
+    c.label = "3 heads of 12";
+    const HostTensor q = random_tensor({1, queries, columns + 8}, dtype, 1, -2, 2),
+                     k = random_tensor({1, keys, columns + 4}, dtype, 2, -2, 2);
+    const AttentionOptions options{
+        .heads = heads, .key_width = key_width, .q_offset = 4, .k_offset = 1, .scale = 0.4};
+    const reference::Heads ks{k.values, keys, columns + 4, options.k_offset, key_width};
+    const auto attended = reference::attention({q.values, queries, columns + 8, options.q_offset, key_width},
+                                               ks, ks, 1, heads, options.scale);
+    HostTensor lse{{1, heads, queries}, DType::f32, attended.lse};
+    for (double& value : lse.values) value = round_to(DType::f32, value);
+    std::vector<double> numbers((heads + 1) * height * width);
+    for (uint64_t head = 0; head < heads; ++head) {
+      for (uint64_t i = 0; i < height * width; ++i) {
+        const uint64_t line = head * queries + row;
+        const double weight = std::exp(attended.scores[line * keys + first + i] - lse.values[line]);
+        numbers[head * height * width + i] = weight;
+        numbers[heads * height * width + i] += weight / heads;
+      }
+    }
+    c.inputs = {{q}, {k}, {lse}, {some_choice(row)}, {some_colors()}};
+    c.expected = {reference::heat_pixels(numbers, heads + 1, height, width, c.inputs[4].tensor.values),
+                  numbers};
+    c.pixels = true;
+    c.build = [options](Graph& graph, std::span<const ValueId> ids) {
+      const HeatResult result = attention_heat(graph, "y", ids[0], ids[1], ids[2], ids[3], ids[4], options,
+                                               {.first = first, .height = height, .width = width});
+      return std::vector{result.pixels, result.numbers};
+    };
+  }
+  return cases;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,94 @@
+#include <utility>
+
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference_gradients.h"
+#include "runtime/check/reference_matmul.h"
+#include "runtime/check/sample.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
+
+namespace vitrine {
+namespace {
+
+using reference::LoneNode, reference::OpCase, reference::Sample, reference::Values,
+    reference::optional_values, reference::random_tensor, reference::rows_of, reference::rows_sample,
+    reference::some_rows;
+
+// The bare product, of a depth that four doesn't divide.
+OpCase bare_matmul(DType in, DType out) {
+  constexpr uint64_t m = 5, n = 67, k = 37;
+  OpCase c;
+  c.label = "5x67x37";
+  c.inputs = {{random_tensor({m, k}, in, 1)}, {random_tensor({n, k}, in, 2), Role::constant}};
+  c.expected = {reference::matmul(c.inputs[0].tensor.values, c.inputs[1].tensor.values, m, n, k, {})};
+  c.build = [out](Graph& graph, std::span<const ValueId> ids) {
+    return std::vector{matmul(graph, "y", ids[0], ids[1], {.out = out})};
+  };
+  return c;
+}
+
+// All that can be fused behind it, over more than one of the largest tiles.
+OpCase full_matmul(DType in, DType out) {
+  constexpr uint64_t m = 131, n = 137, k = 72;
+  OpCase c;
+  c.label = "131x137x72 with everything behind it";
+  c.inputs = {{random_tensor({m, k}, in, 3)},
+              {random_tensor({n, k}, in, 4), Role::constant},
+              {random_tensor({n}, DType::f32, 5), Role::constant},
+              {random_tensor({n}, DType::f32, 6), Role::constant},
+              {random_tensor({m, n}, DType::f32, 7)}};
+  const auto values = [&](size_t i) { return c.inputs[i].tensor.values; };
+  c.expected = {reference::matmul(
+      values(0), values(1), m, n, k,
+      {.bias = values(2), .scale = values(3), .residual = values(4), .activation = Activation::gelu})};
+  c.build = [out](Graph& graph, std::span<const ValueId> ids) {
+    return std::vector{matmul(
+        graph, "y", ids[0], ids[1],
+        {.bias = ids[2], .activation = Activation::gelu, .scale = ids[3], .residual = ids[4], .out = out})};
+  };
+  return c;
+}
+
+// Rows of a matrix of `count` of them that lies column by column.
+Values columns_of(const LoneNode& node, size_t input, const std::vector<uint64_t>& rows, uint64_t count,
+                  uint64_t width) {
+  Values values;
+  for (const uint64_t row : rows) {
+    for (uint64_t i = 0; i < width; ++i) values.push_back(node.value(input, i * count + row));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<OpCase> matmul_cases() {
+  std::vector<OpCase> cases;
+  for (const auto& [in, out] :
+       {std::pair{DType::f32, DType::f32}, {DType::f16, DType::f16}, {DType::f16, DType::f32}}) {
+    cases.push_back(bare_matmul(in, out));
+    cases.push_back(full_matmul(in, out));
+  }
+  return cases;
+}
+
+std::vector<Sample> matmul_sample(const LoneNode& node) {
+  const auto [m, n, k] =
+      matmul_sizes(node.node(), node.input(matmul_input::x).shape, node.input(matmul_input::weight).shape);
+  const std::vector<uint64_t> rows = some_rows(m);
+  const Values x = is_x_transposed(node.node()) ? columns_of(node, matmul_input::x, rows, m, k)
+                                                : rows_of(node, matmul_input::x, rows, k);
+  Values weight = node.values(matmul_input::weight);
+  if (is_weight_transposed(node.node())) weight = reference::transpose(weight, k, n);
+  reference::Epilogue epilogue{
+      .bias = optional_values(node, matmul_input::bias),
+      .scale = optional_values(node, matmul_input::scale),
+      .residual =
+          node.has_input(matmul_input::residual) ? rows_of(node, matmul_input::residual, rows, n) : Values(),
+      .activation = static_cast<Activation>(node.node().attributes.integer("activation"))};
+  Sample sample = rows_sample(node, rows, n, reference::matmul(x, weight, rows.size(), n, k, epilogue));
+  // A sum of k terms is rounded k times; what long ones may lose is measured at k = 4096.
+  if (k > 1024) sample.tolerance = std::max(sample.tolerance, 5e-6);
+  return {sample};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,36 @@
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference.h"
+#include "runtime/ops/tokens/assemble_tokens.h"
+
+namespace vitrine {
+namespace {
+
+using reference::HostTensor, reference::OpCase, reference::dtypes, reference::one_result,
+    reference::random_tensor;
+
+}  // namespace
+
+std::vector<OpCase> assemble_tokens_cases() {
+  std::vector<OpCase> cases;
+  for (const DType dtype : dtypes) {
+    const HostTensor patches = random_tensor({2, 6, 67}, dtype, 1),
+                     class_token = random_tensor({67}, DType::f32, 2),
+                     registers = random_tensor({2, 67}, DType::f32, 3),
+                     positions = random_tensor({7, 67}, DType::f32, 4);
+    reference::Tokens tokens;
+    tokens.class_token = class_token.values;
+    tokens.registers = registers.values;
+    tokens.positions = positions.values;
+    cases.push_back(one_result(
+        "a class token and two registers",
+        {{patches}, {class_token, Role::constant}, {registers, Role::constant}, {positions, Role::constant}},
+        reference::assemble_tokens(patches.values, patches.shape, tokens),
+        [](Graph& graph, std::span<const ValueId> ids) {
+          return assemble_tokens(graph, "y", ids[0],
+                                 {.class_token = ids[1], .registers = ids[2], .positions = ids[3]});
+        }));
+  }
+  return cases;
+}
+
+}  // namespace vitrine

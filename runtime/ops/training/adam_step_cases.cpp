@@ -1,0 +1,39 @@
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference_training.h"
+#include "runtime/ops/training/adam_step.h"
+#include "runtime/ops/training/flat_update_cases.h"
+
+namespace vitrine {
+namespace {
+
+using flat_update_case::decayed, flat_update_case::first_step, flat_update_case::rate,
+    flat_update_case::vector;
+using reference::OpCase;
+
+}  // namespace
+
+std::vector<OpCase> adam_step_cases() {
+  std::vector<OpCase> cases;
+  for (const bool decoupled : {false, true}) {
+    const reference::Adam adam{.rate = rate, .weight_decay = 0.3, .decoupled = decoupled, .decayed = decayed};
+    reference::Values param = vector(1, -1).values, m = vector(3, -1).values, v = vector(4, 0).values;
+    adam.step(1, param, vector(2, -1).values, m, v);
+    OpCase c{.label = decoupled ? "AdamW" : "Adam",
+             .inputs = {{vector(1, -1)},
+                        {vector(2, -1)},
+                        {vector(3, -1)},
+                        {vector(4, 0)},
+                        {first_step(adam.beta1, adam.beta2)}}};
+    c.expected = {param, m, v};
+    c.build = [decoupled](Graph& graph, std::span<const ValueId> ids) {
+      const AdamState state =
+          adam_step(graph, "y", ids[0], ids[1], ids[2], ids[3], ids[4],
+                    {.weight_decay = 0.3, .decoupled = decoupled, .decay_elements = decayed});
+      return std::vector{state.param, state.m, state.v};
+    };
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace vitrine
