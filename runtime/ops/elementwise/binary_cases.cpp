@@ -13,13 +13,16 @@ using reference::HostTensor, reference::OpCase, reference::dtypes, reference::on
 std::vector<OpCase> binary_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    const HostTensor a = random_tensor({5, 67}, dtype, 1), b = random_tensor({5, 67}, DType::f32, 2);
-    cases.push_back(one_result(
-        "sum", {{a}, {b}}, reference::add(a.values, b.values),
-        [](Graph& graph, std::span<const ValueId> ids) { return add(graph, "y", ids[0], ids[1]); }));
-    cases.push_back(one_result(
-        "product", {{a}, {a}}, reference::multiply(a.values, a.values),
-        [](Graph& graph, std::span<const ValueId> ids) { return multiply(graph, "y", ids[0], ids[1]); }));
+    for (const uint64_t width : {67, 68}) {  // four elements at a time only of the second
+      const HostTensor a = random_tensor({5, width}, dtype, 1), b = random_tensor({5, width}, DType::f32, 2);
+      const std::string of = " of " + a.shape.to_string();
+      cases.push_back(one_result(
+          "sum" + of, {{a}, {b}}, reference::add(a.values, b.values),
+          [](Graph& graph, std::span<const ValueId> ids) { return add(graph, "y", ids[0], ids[1]); }));
+      cases.push_back(one_result(
+          "product" + of, {{a}, {a}}, reference::multiply(a.values, a.values),
+          [](Graph& graph, std::span<const ValueId> ids) { return multiply(graph, "y", ids[0], ids[1]); }));
+    }
   }
   return cases;
 }

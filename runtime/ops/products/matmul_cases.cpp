@@ -14,11 +14,9 @@ using reference::LoneNode, reference::OpCase, reference::Sample, reference::Valu
     reference::optional_values, reference::random_tensor, reference::rows_of, reference::rows_sample,
     reference::some_rows;
 
-// The bare product, of a depth that four doesn't divide.
-OpCase bare_matmul(DType in, DType out) {
-  constexpr uint64_t m = 5, n = 67, k = 37;
+OpCase bare_matmul(DType in, DType out, uint64_t m, uint64_t n, uint64_t k) {
   OpCase c;
-  c.label = "5x67x37";
+  c.label = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
   c.inputs = {{random_tensor({m, k}, in, 1)}, {random_tensor({n, k}, in, 2), Role::constant}};
   c.expected = {reference::matmul(c.inputs[0].tensor.values, c.inputs[1].tensor.values, m, n, k, {})};
   c.build = [out](Graph& graph, std::span<const ValueId> ids) {
@@ -65,7 +63,8 @@ std::vector<OpCase> matmul_cases() {
   std::vector<OpCase> cases;
   for (const auto& [in, out] :
        {std::pair{DType::f32, DType::f32}, {DType::f16, DType::f16}, {DType::f16, DType::f32}}) {
-    cases.push_back(bare_matmul(in, out));
+    cases.push_back(bare_matmul(in, out, 5, 67, 37));   // four doesn't divide the depth
+    cases.push_back(bare_matmul(in, out, 19, 29, 23));  // a weight so small that a row stays in registers
     cases.push_back(full_matmul(in, out));
   }
   return cases;
