@@ -191,7 +191,8 @@ struct OpDef {
   std::vector<reference::OpCase> (*cases)() = nullptr;
   // Appends the nodes that compute the gradients of the inputs; null: it has no derivative.
   void (*backward)(GradContext&) = nullptr;
-  // What float64 says of some elements of a node, for the tuner; null: it isn't tuned.
+  // What float64 says of some elements of a node that is tuned; null: kernels that are right on the cases are
+  // compared with each other.
   std::vector<reference::Sample> (*sample)(const reference::LoneNode&) = nullptr;
 };
 

@@ -31,6 +31,8 @@ SelfTests::SelfTests(const Capabilities& device, std::string_view only) {
   }
 }
 
+SelfTests::SelfTests(const Capabilities& device, const OpDef& op) { add(op, std::nullopt, device); }
+
 size_t SelfTests::add(const OpDef& op, std::optional<std::string_view> only_kernel,
                       const Capabilities& device) {
   std::vector<const OpCase*> cases;

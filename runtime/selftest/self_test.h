@@ -31,6 +31,8 @@ class SelfTests {
  public:
   // Those that the device can run: all, or of one operator, or "operator=kernel".
   explicit SelfTests(const Capabilities& device, std::string_view only = {});
+  // Those of an operator, which needs not be one of all_ops().
+  SelfTests(const Capabilities& device, const OpDef& op);
 
   const std::vector<SelfTest>& tests() const { return tests_; }
   const std::vector<UntestedKernel>& untested() const { return untested_; }

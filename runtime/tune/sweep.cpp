@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "runtime/check/lone_node.h"
 #include "runtime/check/op_case.h"
 #include "runtime/check/sample.h"
 #include "runtime/graph/executable.h"
 #include "runtime/graph/plan.h"
+#include "runtime/selftest/self_test.h"
 #include "runtime/util/error.h"
 
 namespace vitrine {
@@ -35,6 +38,19 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Throws Error where the numbers that were made up for a node's inputs lead to one result everywhere.
+void require_varied(const std::vector<double>& result) {
+  std::optional<double> first;
+  for (const double value : result) {
+    if (!std::isfinite(value)) continue;
+    if (first && value != *first) return;
+    first = value;
+  }
+  if (result.size() < 2 && first) return;
+  throw Error(ErrorCode::failed,
+              "its result is the same everywhere for made-up inputs, which proves nothing");
+}
+
 // A node with its inputs on the device, in one candidate after the other.
 class Bench {
  public:
@@ -44,8 +60,8 @@ class Bench {
   }
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
-  // Whether there is a reference to check results with.
-  bool checkable() {
+  // Whether float64 says what some elements of this very node's results are.
+  bool has_sample() {
     const auto sample = lone_.node().op->sample;
     if (samples_.empty() && sample) samples_ = sample(lone_);
     return !samples_.empty();
@@ -119,6 +135,14 @@ class Bench {
     return seconds_since(start);
   }
 
+  // Of two results that are both right: each may be off by what float64 allows it. Where there is no sample,
+  // that is the usual; or, of long sums, what their rounding errors in f32 add up to as a random walk.
+  double tolerance_between(const Value& output) const {
+    if (!samples_.empty()) return 2 * samples_.front().tolerance;
+    const double terms = lone_.node().op->flops(context()) / 2 / static_cast<double>(output.shape.elements());
+    return 2 * std::max(reference::usual_tolerance(output.dtype), 0x1p-24 * std::sqrt(terms));
+  }
+
   std::optional<std::string> check_outputs(const Executable& executable) {
     const Graph& graph = *lone_.graph();
     const auto index_of = [&](size_t output) {
@@ -130,21 +154,28 @@ class Bench {
       if (auto fault = fault_in(sample, dtype, executable.output(index_of(sample.output)))) return fault;
     }
     if (first_.empty()) {
+      Outputs outputs;
       for (size_t i = 0; i < lone_.node().outputs.size(); ++i) {
         const auto bytes = executable.output(index_of(i));
-        first_.emplace_back(bytes.begin(), bytes.end());
+        if (samples_.empty())
+          require_varied(reference::decode(bytes, graph.value(lone_.node().outputs[i]).dtype));
+        outputs.emplace_back(bytes.begin(), bytes.end());
       }
+      first_ = std::move(outputs);
       return std::nullopt;
     }
     for (size_t i = 0; i < first_.size(); ++i) {
-      const DType dtype = graph.value(lone_.node().outputs[i]).dtype;
+      const Value& output = graph.value(lone_.node().outputs[i]);
       reference::OpCase limits;
-      // Each of the two may be off by the tolerance.
-      limits.tolerance = 2 * samples_.front().tolerance;
-      if (auto fault =
-              reference::difference(limits, dtype, reference::decode(executable.output(index_of(i)), dtype),
-                                    reference::decode(first_[i], dtype)))
-        return "it differs from what heuristics take: " + *fault;
+      limits.tolerance = tolerance_between(output);
+      const auto fault = reference::difference(
+          limits, output.dtype, reference::decode(executable.output(index_of(i)), output.dtype),
+          reference::decode(first_[i], output.dtype));
+      if (!fault) continue;
+      const std::string text = "it differs from the first candidate that was right: " + *fault;
+      // Without a sample nobody knows which of the two is wrong here.
+      if (samples_.empty()) throw Error(ErrorCode::failed, text);
+      return text;
     }
     return std::nullopt;
   }
@@ -227,7 +258,7 @@ class Sweeper {
 
   void improve(Work& work) {
     Bench bench(pipelines_, *work.graph, *work.node);
-    if (!bench.checkable()) return;
+    if (!bench.has_sample() && !work.node->op->cases) return;  // nothing to check results with
     MeasuredNode& node = work.result;
     const std::vector<Candidate> candidates = allowed(bench);
     bool found = false;  // whether `best` is right
@@ -255,13 +286,35 @@ class Sweeper {
 
   MeasuredCandidate measure(Bench& bench, const Candidate& candidate, std::optional<double> best) {
     try {
-      MeasuredCandidate measured = bench.measure(candidate, true, best);
+      MeasuredCandidate measured{.name = candidate.name()};
+      if (!bench.has_sample()) measured.fault = fault_on_cases(bench, candidate, best.has_value());
+      if (measured.fault.empty()) measured = bench.measure(candidate, true, best);
       certify(bench, candidate, measured.fault);
       return measured;
     } catch (const Error& error) {
       // Such as too little memory: no proof that it is wrong, and no time either.
       return {.name = candidate.name(), .fault = error.what()};
     }
+  }
+
+  // What is wrong with a candidate on its operator's own cases; nothing where it is right, or was before. One
+  // that no case runs can be compared with a right one, but not be the first.
+  std::string fault_on_cases(const Bench& bench, const Candidate& candidate, bool behind_a_right_one) {
+    const LowerContext context = bench.context();
+    const OpDef& op = *context.node().op;
+    const std::string key = certificate_key(op, candidate, lower_as(context, candidate));
+    for (const KernelChoices* choices : {&options_.known, &std::as_const(result_.found)}) {
+      const auto verdict = choices->certificates.find(key);
+      if (verdict != choices->certificates.end()) return verdict->second;
+    }
+    const auto& tests =
+        self_tests_.try_emplace(&op, pipelines_.device().capabilities(), op).first->second.tests();
+    const auto test = std::ranges::find(tests, key, &selftest::SelfTest::certificate);
+    if (test != tests.end()) return selftest::fault_of(pipelines_, *test).value_or("");
+    if (!behind_a_right_one)
+      throw Error(ErrorCode::failed,
+                  "none of its operator's cases runs it, so nothing shows whether it is right");
+    return "";
   }
 
   // One wrong result outweighs all right ones.
@@ -276,6 +329,7 @@ class Sweeper {
   const SweepOptions& options_;
   std::vector<Work> work_;
   SweepResult result_;
+  std::map<const OpDef*, selftest::SelfTests> self_tests_;
   Clock::time_point start_ = Clock::now();
 };
 

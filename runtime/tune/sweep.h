@@ -50,8 +50,10 @@ struct SweepResult {
   double best_seconds() const;
 };
 
-// A candidate's time counts when its result agrees with float64 at a sample of rows, and everywhere with that
-// of the first candidate that did. What disagrees gets a certificate that says so, and is not used again.
+// A candidate's time counts when its result agrees with float64 at a sample of the node's elements
+// (OpDef::sample), or where the operator has none, on the operator's cases; and everywhere with that of the
+// first candidate that did. What disagrees with float64 gets a certificate that says so, and is not used
+// again.
 SweepResult sweep(PipelineStore& pipelines, std::span<const std::shared_ptr<const Graph>> graphs,
                   const SweepOptions& options);
 

@@ -7,14 +7,24 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 
+#include "runtime/check/op_case.h"
+#include "runtime/check/reference.h"
 #include "runtime/check/sample.h"
 #include "runtime/graph/executable.h"
 #include "runtime/ops/attention/attention.h"
+#include "runtime/ops/elementwise/activation_gradient.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/moves/sum_rows.h"
+#include "runtime/ops/moves/transpose.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/norms/softmax.h"
+#include "runtime/ops/norms/softmax_gradient.h"
+#include "runtime/ops/pictures/resample.h"
 #include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/weight_gradient.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/ops/tokens/pool.h"
+#include "shaders/lib/step_state.h"
 #include "tests/support/constants.h"
 #include "tests/support/plan_text.h"
 #include "tests/support/test_device.h"
@@ -47,6 +57,61 @@ std::shared_ptr<const Graph> small_graph(DType dtype) {
   }
   graph->output(softmax(*graph, "softmax", pool_mean(*graph, "pool", x, 0, 30)), "y");
   return graph;
+}
+
+// Operators whose candidates are compared with each other, at sizes of many rows.
+std::shared_ptr<const Graph> graph_without_samples() {
+  auto graph = std::make_shared<Graph>();
+  const ValueId dy = graph->input("dy", {1301, 68}, DType::f32),
+                x = graph->input("x", {1301, 68}, DType::f32);
+  graph->output(softmax_gradient(*graph, "softmax", dy, x), "softmax");
+  graph->output(activation_gradient(*graph, "gelu", dy, x, Activation::gelu), "gelu");
+  graph->output(sum_rows(*graph, "sum", x), "sum");
+  graph->output(transpose(*graph, "transpose", x), "transpose");
+  graph->output(weight_gradient(*graph, "weight", dy, x, {.groups = 17, .bias = false}).weight, "weight");
+  return graph;
+}
+
+// Operators that add like `binary`, wrongly in one kernel, which comes first.
+template <uint64_t largest_right>
+Lowered lower_short(const LowerContext& context) {
+  Lowered lowered = op_binary.kernels[0].lower(context);
+  if (context.output(0).shape.elements() <= largest_right) return lowered;
+  uint32_t count;  // the parameters begin with it
+  std::memcpy(&count, lowered.dispatches[0].params.data(), sizeof count);
+  count -= 1;
+  std::memcpy(lowered.dispatches[0].params.data(), &count, sizeof count);
+  return lowered;
+}
+std::optional<std::string> refuses_as_binary(const LowerContext& context) {
+  return op_binary.kernels[0].refuses(context);
+}
+constexpr KernelDef right_kernel{"right", refuses_as_binary, no_preference,
+                                 [](const LowerContext& c) { return op_binary.kernels[0].lower(c); }};
+template <const OpDef& op>
+std::vector<reference::OpCase> sum_cases() {
+  const HostTensor a = random_tensor({5, 67}, DType::f32, 1), b = random_tensor({5, 67}, DType::f32, 2);
+  return {reference::one_result("a sum", {{a}, {b}}, reference::add(a.values, b.values),
+                                [](Graph& graph, std::span<const ValueId> ids) {
+                                  return graph.add(op, "y", {ids[0], ids[1]}, {{"function", int64_t{0}}})[0];
+                                })};
+}
+constexpr KernelDef always_short[] = {{"short", refuses_as_binary, no_preference, lower_short<0>},
+                                      right_kernel};
+constexpr KernelDef short_when_large[] = {right_kernel,
+                                          {"short", refuses_as_binary, no_preference, lower_short<1000>}};
+extern const OpDef op_short_sum, op_large_sum;
+const OpDef op_short_sum{"short_sum", op_binary.infer, op_binary.flops, always_short,
+                         sum_cases<op_short_sum>};
+const OpDef op_large_sum{"large_sum", op_binary.infer, op_binary.flops, short_when_large,
+                         sum_cases<op_large_sum>};
+
+SweepResult sweep_of(const OpDef& op) {
+  auto graph = std::make_shared<Graph>();
+  const ValueId a = graph->input("a", {37, 41}, DType::f32), b = graph->input("b", {37, 41}, DType::f32);
+  graph->output(graph->add(op, "y", {a, b}, {{"function", int64_t{0}}})[0], "y");
+  const std::shared_ptr<const Graph> made = graph;
+  return sweep(*test_device().pipelines, std::array{made}, {.seconds = 600});
 }
 
 std::vector<double> result_of(const std::shared_ptr<const Graph>& graph, const PlanOptions& options) {
@@ -167,6 +232,82 @@ TEST_CASE("sweep: a wrong result is found by the sample") {
       CHECK(reference::fault_in(sample, DType::f32, wrong).has_value());
     }
   }
+}
+
+TEST_CASE("sweep: operators without a sample are tuned, too") {
+  TestDevice& device = test_device();
+  const SweepResult result = sweep(*device.pipelines, std::array{graph_without_samples()}, {.seconds = 600});
+  CHECK(result.nodes.size() == 5);
+  for (const MeasuredNode& node : result.nodes) {
+    INFO(node.key);
+    CHECK(node.measured.size() == node.candidates);
+    CHECK(result.found.tuned.contains(node.key) == (node.candidates > 1));
+    for (const MeasuredCandidate& candidate : node.measured) {
+      INFO(candidate.name << ": " << candidate.fault);
+      CHECK(candidate.fault.empty());
+    }
+  }
+  CHECK_FALSE(result.found.tuned.empty());
+  require_no_validation_messages();
+}
+
+TEST_CASE("sweep: a candidate that fails its operator's cases gets a certificate, and the next is taken") {
+  test_device();
+  const SweepResult result = sweep_of(op_short_sum);
+  const std::vector<MeasuredCandidate>& measured = result.nodes.at(0).measured;
+  REQUIRE(measured.size() == 2);
+  CHECK_THAT(measured[0].fault, ContainsSubstring("a sum: "));
+  CHECK(measured[1].fault.empty());
+  CHECK(result.found.tuned.at(result.nodes[0].key) == "right");
+  for (const auto& [key, fault] : result.found.certificates)
+    CHECK(fault.empty() == key.starts_with("short_sum=right"));
+}
+
+TEST_CASE("sweep: a candidate that is right on its cases and differs on the node is passed over") {
+  test_device();
+  const SweepResult result = sweep_of(op_large_sum);
+  const std::vector<MeasuredCandidate>& measured = result.nodes.at(0).measured;
+  REQUIRE(measured.size() == 2);
+  CHECK(measured[0].fault.empty());
+  CHECK_THAT(measured[1].fault, ContainsSubstring("differs from the first candidate"));
+  CHECK(result.found.tuned.at(result.nodes[0].key) == "right");
+  for (const auto& [key, fault] : result.found.certificates) CHECK(fault.empty());
+}
+
+TEST_CASE("sweep: made-up inputs that lead to nothing prove nothing") {
+  test_device();
+  // A table of zeros says that there are no pictures.
+  auto graph = std::make_shared<Graph>();
+  const ValueId pixels = graph->input("pixels", {100}, DType::u32),
+                table = graph->input("table", {100}, DType::u32);
+  graph->output(resample_rows(*graph, "rows", pixels, table, {.blocks = 2, .width = 7}), "y");
+  const std::shared_ptr<const Graph> made = graph;
+  const SweepResult result = sweep(*test_device().pipelines, std::array{made}, {.seconds = 600});
+  CHECK(result.found.tuned.empty());
+  for (const MeasuredCandidate& candidate : result.nodes.at(0).measured)
+    CHECK_THAT(candidate.fault, ContainsSubstring("the same everywhere"));
+}
+
+TEST_CASE("sweep: the sample of attention with dropout drops what the device drops") {
+  auto graph = std::make_shared<Graph>();
+  const ValueId qkv = graph->input("qkv", {2, 19, 72}, DType::f32),
+                step = graph->input("step", {VITRINE_STEP_WORDS}, DType::u32);
+  const AttentionResult made = attention(*graph, "y", qkv, qkv, qkv,
+                                         {.heads = 2,
+                                          .key_width = 12,
+                                          .k_offset = 24,
+                                          .v_offset = 48,
+                                          .store_lse = true,
+                                          .drop_rate = 0.4,
+                                          .drop_stream = 3,
+                                          .step = step});
+  graph->output(made.out, "out");
+  graph->output(made.lse, "lse");
+  const std::shared_ptr<const Graph> lone = graph;
+  const SweepResult result = sweep(*test_device().pipelines, std::array{lone}, {.seconds = 1});
+  const MeasuredNode& node = result.nodes.at(0);
+  CHECK_FALSE(node.measured.empty());
+  for (const MeasuredCandidate& candidate : node.measured) CHECK(candidate.fault.empty());
 }
 
 }  // namespace vitrine::test

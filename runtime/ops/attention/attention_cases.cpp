@@ -48,10 +48,20 @@ std::vector<Sample> attention_sample(const LoneNode& node) {
   const Values q_values = rows_of(node, attention_input::q, query_rows, q[2]),
                k_values = rows_of(node, attention_input::k, key_rows, k[2]),
                v_values = rows_of(node, attention_input::v, key_rows, v[2]);
+  reference::WeightFactor factor;
+  if (drops_weights(attributes)) {
+    // The step's words are all zero: no seed, and no step before it.
+    factor = [&, mask = RandomMask{.stream = static_cast<uint32_t>(whole("stream")),
+                                   .rate = attributes.number("rate")}](uint64_t row, uint64_t key) {
+      const uint64_t head = row / rows.size(), query = rows[row % rows.size()];
+      return mask.factor(static_cast<uint32_t>(key),
+                         static_cast<uint32_t>((image * heads + head) * queries + query));
+    };
+  }
   const reference::Attention expected = reference::attention(
       {q_values, rows.size(), q[2], whole("q_offset"), key_width},
       {k_values, k[1], k[2], whole("k_offset"), key_width},
-      {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads, attributes.number("scale"));
+      {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads, attributes.number("scale"), factor);
   std::vector<Sample> samples{rows_sample(node, query_rows, heads * value_width, expected.out)};
   if (attributes.flag("store_lse")) {
     Sample& lse = samples.emplace_back(Sample{.output = 1,
