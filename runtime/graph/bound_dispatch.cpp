@@ -72,7 +72,7 @@ BoundDispatch::BoundDispatch(const Dispatch& dispatch, std::shared_ptr<const Pip
   push_.insert(push_.end(), dispatch.params.begin(), dispatch.params.end());
 }
 
-void BoundDispatch::record(Device& device, VkCommandBuffer commands) const {
+void BoundDispatch::bind(Device& device, VkCommandBuffer commands) const {
   const VolkDeviceTable& vk = device.vk();
   vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_->handle());
   if (set_) {
@@ -83,7 +83,17 @@ void BoundDispatch::record(Device& device, VkCommandBuffer commands) const {
     vk.vkCmdPushConstants(commands, pipeline_->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, to_u32(push_.size()),
                           push_.data());
   }
-  vk.vkCmdDispatch(commands, groups_[0], groups_[1], groups_[2]);
+}
+
+void BoundDispatch::record(Device& device, VkCommandBuffer commands) const {
+  bind(device, commands);
+  device.vk().vkCmdDispatch(commands, groups_[0], groups_[1], groups_[2]);
+}
+
+void BoundDispatch::record(Device& device, VkCommandBuffer commands, const GroupRange& part) const {
+  bind(device, commands);
+  device.vk().vkCmdDispatchBase(commands, part.first[0], part.first[1], part.first[2], part.groups[0],
+                                part.groups[1], part.groups[2]);
 }
 
 CommandPool::CommandPool(Device& device) : device_(device) {

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/op.h"
+#include "runtime/graph/submissions.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/memory.h"
 #include "runtime/vk/pipeline.h"
@@ -42,8 +44,14 @@ class BoundDispatch {
   BoundDispatch(const Dispatch& dispatch, std::shared_ptr<const Pipeline> pipeline, DescriptorSets& sets,
                 std::span<const BufferSlice> slices);
   void record(Device& device, VkCommandBuffer commands) const;
+  // Of its workgroups only these; its pipeline has to be made for that.
+  void record(Device& device, VkCommandBuffer commands, const GroupRange& part) const;
+  // Another pipeline of the same shader, for what is recorded from now on.
+  void use(std::shared_ptr<const Pipeline> pipeline) { pipeline_ = std::move(pipeline); }
 
  private:
+  void bind(Device& device, VkCommandBuffer commands) const;
+
   std::shared_ptr<const Pipeline> pipeline_;
   VkDescriptorSet set_ = VK_NULL_HANDLE;
   std::vector<std::byte> push_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <numeric>
 
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
@@ -72,10 +73,11 @@ Executable::Pipelines Executable::load_and_compile(std::span<const Dispatch* con
   std::atomic<bool> wanted = true;
   std::atomic<double> compiled_share = 0;
   auto compiled = std::async(std::launch::async, [&] {
-    return weights_.pipelines().get(steps, [&](double share) {
+    const GoOn go_on = [&](double share) {
       compiled_share = share;
       return wanted.load();
-    });
+    };
+    return weights_.pipelines().get(steps, go_on, plan_.in_parts());
   });
   try {
     const GoOn loading = [&](double share) { return !preparing || preparing((share + compiled_share) / 2); };
@@ -175,24 +177,36 @@ void Executable::record_end(const Set& set, VkCommandBuffer commands) {
                  VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
 }
 
-void Executable::record(Set& set) {
-  set.slices.clear();
-  VkCommandBuffer commands = VK_NULL_HANDLE;
+void Executable::record(Set& set) { set.slices = record_slices(commands_, set, false, {}); }
+
+std::vector<VkCommandBuffer> Executable::record_slices(CommandPool& pool, Set& set, bool each_alone,
+                                                       const Marker& mark) {
+  std::vector<VkCommandBuffer> slices;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
-    if (i == 0 || step.slice != plan_.steps[i - 1].slice) {
-      if (commands) commands_.end(commands);
-      commands = commands_.begin();
-      set.slices.push_back(commands);
-      if (i == 0) record_begin(set, commands);
+    const size_t parts = std::max<size_t>(1, step.parts.size());
+    for (size_t part = 0; part < parts; ++part) {
+      if (slices.size() == step.slice + part) {
+        if (!slices.empty()) pool.end(slices.back());
+        slices.push_back(pool.begin());
+        if (slices.size() == 1) record_begin(set, slices.back());
+        if (mark) mark(slices.back(), {.step = i, .slice_begins = true});
+      }
+      const VkCommandBuffer commands = slices.back();
+      if (part == 0 && (each_alone || step.barrier_before)) record_compute_barrier(device_, commands);
+      device_.begin_label(commands, plan_.graph->nodes()[step.node].name);
+      if (step.parts.empty()) {
+        set.steps[i].record(device_, commands);
+      } else {
+        set.steps[i].record(device_, commands, step.parts[part]);
+      }
+      device_.end_label(commands);
+      if (mark) mark(commands, {.step = i, .step_ends = part + 1 == parts});
     }
-    if (step.barrier_before) record_compute_barrier(device_, commands);
-    device_.begin_label(commands, plan_.graph->nodes()[step.node].name);
-    set.steps[i].record(device_, commands);
-    device_.end_label(commands);
   }
-  record_end(set, commands);
-  commands_.end(commands);
+  record_end(set, slices.back());
+  pool.end(slices.back());
+  return slices;
 }
 
 std::span<std::byte> Executable::input(size_t index, uint32_t set) {
@@ -279,14 +293,14 @@ bool Executable::run_sliced(const GoOn& go_on, uint32_t set_index) {
 }
 
 bool Executable::run_slices(Set& set, std::span<const VkCommandBuffer> slices, const GoOn& go_on) {
-  double total = 0, done = 0;
-  for (const Step& step : plan_.steps) total += step.seconds;
-  auto step = plan_.steps.begin();
+  const std::vector<double> seconds = seconds_of_slices(plan_);
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  double done = 0;
   for (uint32_t slice = 0; slice < slices.size(); ++slice) {
     if (slice > 0 && !go_on(total > 0 ? done / total : 0)) return false;
     set.finished_value = submit_slices({&slices[slice], 1});
     wait_for(set.finished_value);
-    for (; step != plan_.steps.end() && step->slice == slice; ++step) done += step->seconds;
+    done += seconds[slice];
   }
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -92,17 +93,21 @@ class Executable {
   Pipelines load_and_compile(std::span<const Dispatch* const> steps, const GoOn& preparing);
   void bind(Set& set, const Pipelines& pipelines);
   BufferSlice slice_of(const MemoryRange& range, const Set& set) const;
+  // Where a recording is: at the beginning of a slice, or behind a step or a part of it.
+  struct Mark {
+    size_t step = 0;
+    bool slice_begins = false, step_ends = false;
+  };
+  using Marker = std::function<void(VkCommandBuffer, Mark)>;
   void record(Set& set);
+  // A command buffer a slice.
+  std::vector<VkCommandBuffer> record_slices(CommandPool& pool, Set& set, bool each_alone,
+                                             const Marker& mark);
   void record_begin(const Set& set, VkCommandBuffer commands);
   void record_end(const Set& set, VkCommandBuffer commands);
-  // Where run_marked() is: at the beginning of a slice, or behind a step.
-  struct Mark {
-    size_t steps_before = 0;
-    bool slice_begins = false;
-  };
   // Records set 0 anew, with what `mark` adds, and runs it once; slice by slice where `go_on` is one.
-  bool run_marked(bool each_alone, const std::function<void(VkCommandBuffer, Mark)>& mark,
-                  const GoOn& go_on = {});
+  bool run_marked(bool each_alone, const Marker& mark, const GoOn& go_on = {});
+  void cut_anew();
   bool run_slices(Set& set, std::span<const VkCommandBuffer> slices, const GoOn& go_on);
   uint64_t submit_slices(std::span<const VkCommandBuffer> slices);
   VkResult wait_without_check(uint64_t value) const;

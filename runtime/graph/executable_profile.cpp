@@ -2,7 +2,7 @@
 #include <volk.h>
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/executable.h"
@@ -54,8 +54,7 @@ class Timestamps {
 
 }  // namespace
 
-bool Executable::run_marked(bool each_alone, const std::function<void(VkCommandBuffer, Mark)>& mark,
-                            const GoOn& go_on) {
+bool Executable::run_marked(bool each_alone, const Marker& mark, const GoOn& go_on) {
   if (device_.capabilities().timestamp_valid_bits == 0) {
     throw Error(ErrorCode::failed,
                 "'" + device_.capabilities().name +
@@ -64,21 +63,7 @@ bool Executable::run_marked(bool each_alone, const std::function<void(VkCommandB
   for (Set& set : sets_) wait_for(set.finished_value);
   Set& set = sets_.front();
   CommandPool pool(device_);
-  std::vector<VkCommandBuffer> slices;
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const Step& step = plan_.steps[i];
-    if (i == 0 || step.slice != plan_.steps[i - 1].slice) {
-      if (i != 0) pool.end(slices.back());
-      slices.push_back(pool.begin());
-      if (i == 0) record_begin(set, slices.back());
-      mark(slices.back(), {.steps_before = i, .slice_begins = true});
-    }
-    if (each_alone || step.barrier_before) record_compute_barrier(device_, slices.back());
-    set.steps[i].record(device_, slices.back());
-    mark(slices.back(), {.steps_before = i + 1});
-  }
-  record_end(set, slices.back());
-  pool.end(slices.back());
+  const std::vector<VkCommandBuffer> slices = record_slices(pool, set, each_alone, mark);
   for (const IoBuffer& io : set.inputs) io.host().flush();
   if (go_on) {
     if (!run_slices(set, slices, go_on)) return false;
@@ -91,53 +76,65 @@ bool Executable::run_marked(bool each_alone, const std::function<void(VkCommandB
 
 double Executable::device_seconds() {
   Timestamps timestamps(device_, 2);
+  bool first = true;
   run_marked(false, [&](VkCommandBuffer commands, Mark mark) {
-    if (mark.steps_before == 0) {
+    if (std::exchange(first, false)) {
       timestamps.reset(commands);
       timestamps.write(commands, 0);
     }
-    if (mark.steps_before == plan_.steps.size()) timestamps.write(commands, 1);
+    if (mark.step_ends && mark.step + 1 == plan_.steps.size()) timestamps.write(commands, 1);
   });
   return timestamps.intervals().front();
 }
 
 std::optional<Profile> Executable::profile(const GoOn& go_on) {
   // A slice has one at its beginning, too: what passes between two slices is no step's time.
-  const uint32_t count = to_u32(plan_.steps.size() + plan_.slice_count);
-  Timestamps timestamps(device_, count);
+  size_t count = plan_.slice_count;
+  for (const Step& step : plan_.steps) count += std::max<size_t>(1, step.parts.size());
+  Timestamps timestamps(device_, to_u32(count));
   uint32_t next = 0;
-  std::vector<bool> of_step;  // by interval
+  std::vector<std::optional<size_t>> step_of;  // by interval
   // Each step alone: with overlapping neighbours its time would mean nothing.
   const bool whole = run_marked(
       true,
       [&](VkCommandBuffer commands, Mark mark) {
         if (next == 0) timestamps.reset(commands);
-        if (next > 0) of_step.push_back(!mark.slice_begins);
+        if (next > 0) step_of.push_back(mark.slice_begins ? std::nullopt : std::optional(mark.step));
         timestamps.write(commands, next++);
       },
       go_on);
   if (!whole) return std::nullopt;
 
-  Profile profile;
+  Profile profile{.step_seconds = std::vector<double>(plan_.steps.size())};
   const std::vector<double> intervals = timestamps.intervals();
   for (size_t i = 0; i < intervals.size(); ++i) {
-    if (of_step[i]) profile.step_seconds.push_back(intervals[i]);
+    if (step_of[i]) profile.step_seconds[*step_of[i]] += intervals[i];
   }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     profile.total_seconds += profile.step_seconds[i];
     plan_.steps[i].seconds = profile.step_seconds[i];
   }
-  // The estimate of the plan gives way to the measurement.
-  std::vector<uint32_t> before;
-  for (const Step& step : plan_.steps) before.push_back(step.slice);
-  plan_.slice_count = assign_slices(plan_.steps, plan_.options.slice_seconds);
-  const bool same = std::equal(before.begin(), before.end(), plan_.steps.begin(),
-                               [](uint32_t slice, const Step& step) { return slice == step.slice; });
-  if (!same) {
-    commands_.reset();
-    for (Set& each : sets_) record(each);
-  }
+  cut_anew();
   return profile;
+}
+
+// The estimate of the plan gives way to the measurement.
+void Executable::cut_anew() {
+  const std::vector<Step> before = plan_.steps;
+  plan_.slice_count = assign_slices(plan_.steps, plan_.options.slice_seconds);
+  const bool same = std::ranges::equal(before, plan_.steps, [](const Step& a, const Step& b) {
+    return a.slice == b.slice && a.parts == b.parts;
+  });
+  if (same) return;
+  const std::vector<const Dispatch*> dispatches = plan_.dispatches();
+  const Pipelines pipelines =
+      weights_.pipelines().get(std::span(dispatches).first(plan_.steps.size()), {}, plan_.in_parts());
+  commands_.reset();
+  for (Set& set : sets_) {
+    for (size_t i = 0; i < set.steps.size(); ++i) set.steps[i].use(pipelines[i]);
+    record(set);
+  }
+  if (plan_.options.warn) std::ranges::for_each(overlong_steps(plan_), plan_.options.warn);
 }
 
 }  // namespace vitrine

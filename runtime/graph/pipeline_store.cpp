@@ -13,13 +13,19 @@ PipelineStore::PipelineStore(Device& device, bool capture_statistics)
 PipelineStore::~PipelineStore() = default;
 
 std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches,
-                                                                const GoOn& go_on) {
+                                                                const GoOn& go_on,
+                                                                const std::vector<bool>& in_parts) {
+  std::vector<Key> keys;
+  for (size_t i = 0; i < dispatches.size(); ++i) {
+    const Dispatch& dispatch = *dispatches[i];
+    keys.push_back(
+        {dispatch.shader, dispatch.constants, dispatch.subgroup_size, !in_parts.empty() && in_parts.at(i)});
+  }
   std::map<Key, const Dispatch*> missing;
   {
     const std::lock_guard lock(lock_);
-    for (const Dispatch* dispatch : dispatches) {
-      Key key{dispatch->shader, dispatch->constants, dispatch->subgroup_size};
-      if (!pipelines_.contains(key)) missing.try_emplace(std::move(key), dispatch);
+    for (size_t i = 0; i < dispatches.size(); ++i) {
+      if (!pipelines_.contains(keys[i])) missing.try_emplace(keys[i], dispatches[i]);
     }
   }
 
@@ -41,7 +47,7 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
         made[i] = std::make_shared<const Pipeline>(
             device_, PipelineRequest{dispatch.shader, dispatch.constants, dispatch.subgroup_size,
                                      to_u32(dispatch.operands.size()), to_u32(dispatch.params.size()),
-                                     cache_.handle(), capture_statistics_});
+                                     work[i].first->in_parts, cache_.handle(), capture_statistics_});
       } catch (...) {
         const std::lock_guard lock(failure_lock);
         failure = std::current_exception();
@@ -66,9 +72,7 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   if (stopped) throw Interrupted();
 
   std::vector<std::shared_ptr<const Pipeline>> found;
-  for (const Dispatch* dispatch : dispatches) {
-    found.push_back(pipelines_.at({dispatch->shader, dispatch->constants, dispatch->subgroup_size}));
-  }
+  for (const Key& key : keys) found.push_back(pipelines_.at(key));
   return found;
 }
 

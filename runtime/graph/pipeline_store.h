@@ -25,9 +25,10 @@ class PipelineStore {
   Device& device() { return device_; }
   // The pipelines of these dispatches, in order. Missing ones are compiled on several threads, each of which
   // asks `go_on` before it begins one; after a "no" Interrupted is thrown, and those that are made stay. Any
-  // thread may call.
+  // thread may call. `in_parts`: which of them take a part of their workgroups; empty: none.
   std::vector<std::shared_ptr<const Pipeline>> get(std::span<const Dispatch* const> dispatches,
-                                                   const GoOn& go_on = {});
+                                                   const GoOn& go_on = {},
+                                                   const std::vector<bool>& in_parts = {});
 
  private:
   // The whole content is the key: no hash stands in for it.
@@ -35,6 +36,7 @@ class PipelineStore {
     const ShaderVariant* shader;
     std::vector<uint32_t> constants;
     uint32_t subgroup_size;
+    bool in_parts;
     auto operator<=>(const Key&) const = default;
   };
 

@@ -381,6 +381,12 @@ std::vector<const Dispatch*> Plan::dispatches() const {
   return all;
 }
 
+std::vector<bool> Plan::in_parts() const {
+  std::vector<bool> each;
+  for (const Step& step : steps) each.push_back(step.in_parts);
+  return each;
+}
+
 uint64_t Plan::arena_bytes() const {
   return std::accumulate(slab_bytes.begin(), slab_bytes.end(), uint64_t{0});
 }
@@ -401,21 +407,8 @@ Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, c
   FusedGraph fused = fuse(std::move(graph), options.fusions);
   Plan plan = Planner(std::move(fused.graph), device, options).make();
   plan.fusion_changes = std::move(fused.changes);
+  if (options.warn) std::ranges::for_each(overlong_steps(plan), options.warn);
   return plan;
-}
-
-uint32_t assign_slices(std::vector<Step>& steps, double budget) {
-  uint32_t slice = 0;
-  double used = 0;
-  for (Step& step : steps) {
-    if (used > 0 && used + step.seconds > budget) {
-      ++slice;
-      used = 0;
-    }
-    used += step.seconds;
-    step.slice = slice;
-  }
-  return steps.empty() ? 0 : slice + 1;
 }
 
 std::map<std::string, std::string, std::less<>> parse_variants(std::string_view text) {

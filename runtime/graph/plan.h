@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/memory_planner.h"
 #include "runtime/graph/op.h"
+#include "runtime/graph/submissions.h"
 #include "runtime/vk/capabilities.h"
 
 namespace vitrine {
@@ -38,8 +40,10 @@ struct Step {
   std::vector<MemoryRange> ranges;  // one an operand
   std::string access;               // one letter an operand: 'r', 'w', 'x' (both)
   bool barrier_before = false;
-  uint32_t slice = 0;  // steps of one slice are submitted together
-  double seconds = 0;  // estimated, or measured on the device
+  uint32_t slice = 0;             // steps of one slice are submitted together
+  std::vector<GroupRange> parts;  // where one slice would take too long: from `slice` on, a part each
+  bool in_parts = false;          // it, or another one that shares its pipeline, has parts
+  double seconds = 0;             // estimated, or measured on the device
 };
 
 // A constant as some kernel wants it: as it is (layout empty), or packed by a dispatch once at load.
@@ -56,10 +60,11 @@ struct PlannedConstant {
 struct PlanOptions {
   // operator -> the kernel it must use, or kernel:configuration
   std::map<std::string, std::string, std::less<>> variants;
-  std::shared_ptr<const KernelChoices> known;  // what was found out on this device; none: nothing was
-  bool untuned = false;                        // with_stored_choices() leaves the tuned kernels out
-  FusionSet fusions = all_fusions();           // the rules that are on
-  double slice_seconds = 0.1;                  // no submission is meant to run longer
+  std::shared_ptr<const KernelChoices> known;    // what was found out on this device; none: nothing was
+  bool untuned = false;                          // with_stored_choices() leaves the tuned kernels out
+  FusionSet fusions = all_fusions();             // the rules that are on
+  double slice_seconds = 0.1;                    // no submission is meant to run longer
+  std::function<void(const std::string&)> warn;  // told which steps take longer all the same
   bool reuse_memory = true;
   uint64_t guard_bytes = 0;  // unused bytes around every tensor of the arena, for tests
 };
@@ -96,6 +101,8 @@ struct Plan {
 
   // All that needs a pipeline: the steps' dispatches in order, then those that pack constants.
   std::vector<const Dispatch*> dispatches() const;
+  // Of the steps' dispatches, which need a pipeline that takes parts of them.
+  std::vector<bool> in_parts() const;
   uint64_t arena_bytes() const;
   uint64_t constant_bytes() const;
   double flops() const;
@@ -108,9 +115,6 @@ Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device,
 std::string fusion_summary(const Plan& plan);
 // Dispatches, barriers, submissions, and the memory of activations and constants: three lines.
 std::string memory_summary(const Plan& plan);
-
-// Groups steps into slices of at most `budget` seconds by their `seconds`; returns how many there are.
-uint32_t assign_slices(std::vector<Step>& steps, double budget);
 
 // "op=kernel[,op=kernel:configuration]" as in --variant and VITRINE_VARIANT; throws Error(usage) for
 // operators and kernels that there are not. Which configurations there are depends on node and device.

@@ -118,6 +118,7 @@ std::filesystem::path add_kernel_choices(const Capabilities& device, const Kerne
 
 PlanOptions with_stored_choices(PlanOptions options, const Capabilities& device,
                                 const std::function<void(const std::string&)>& warn) {
+  if (warn) options.warn = warn;
   if (options.known) return options;
   KernelChoices stored = load_kernel_choices(device, warn);
   if (options.untuned) stored.tuned.clear();

@@ -28,8 +28,8 @@ KernelChoices load_kernel_choices(const Capabilities& device,
 std::filesystem::path add_kernel_choices(const Capabilities& device, const KernelChoices& choices,
                                          const std::optional<std::filesystem::path>& folder = cache_folder());
 
-// The options with what is stored of the device, unless they hold choices already. What is only faster is
-// left out with PlanOptions::untuned; what failed its self-test never is.
+// The options with `warn`, and with what is stored of the device, unless they hold choices already. What is
+// only faster is left out with PlanOptions::untuned; what failed its self-test never is.
 PlanOptions with_stored_choices(PlanOptions options, const Capabilities& device,
                                 const std::function<void(const std::string&)>& warn = {});
 

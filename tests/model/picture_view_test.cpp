@@ -247,7 +247,7 @@ TEST_CASE("a view's features are the principal components of the patches' tokens
 }
 
 TEST_CASE("a view that was stopped shows nothing, and looks again") {
-  Looking looking("timm_vit", {.plan = {.slice_seconds = 1e-9}});
+  Looking looking("timm_vit", {.plan = {.slice_seconds = 1e-5}});
   PictureView& view = looking.view;
   const Picture first = noise(1, 40, 40), second = noise(2, 80, 30);
   CHECK_FALSE(view.has_picture());

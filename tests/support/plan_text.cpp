@@ -77,7 +77,9 @@ std::string text_of(const Plan& plan) {
       text += ": " + plan.choices[node] + "\n";
     }
     text += (step.barrier_before ? " | " : "   ") + std::to_string(i) + " slice " +
-            std::to_string(step.slice) + " " + describe(step.dispatch) + " :";
+            std::to_string(step.slice) +
+            (step.parts.empty() ? "" : " to " + std::to_string(step.slice + step.parts.size() - 1)) + " " +
+            describe(step.dispatch) + " :";
     for (size_t k = 0; k < step.ranges.size(); ++k) {
       text += std::string(" ") + step.access[k] + " " + describe(step.ranges[k]);
     }
