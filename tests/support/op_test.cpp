@@ -56,6 +56,13 @@ bool had_its_share(const OpDef& op, const KernelDef& kernel) {
   return !ran.insert(&kernel).second;
 }
 
+// Skips what is left of a test when it asks for f16 and the device can't store it.
+void skip_unless_stored(const Graph& graph, const Capabilities& device) {
+  const bool halves =
+      std::ranges::any_of(graph.values(), [](const Value& v) { return v.dtype == DType::f16; });
+  if (halves && !device.supports(Need::storage16)) SKIP("the device has no 16-bit storage");
+}
+
 void check_as(const OpCase& op_case, const std::shared_ptr<const Graph>& graph, const PlanOptions& options) {
   if (const auto fault = reference::fault_of(*test_device().pipelines, op_case, graph, options)) FAIL(*fault);
   require_no_validation_messages();
@@ -73,6 +80,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
   // A kernel has to run what rules of fusion make of the nodes; where it refuses that, the nodes as they are.
   const std::shared_ptr<const Graph> fused = fuse(graph, all_fusions()).graph;
   const Capabilities& capabilities = device.device->capabilities();
+  skip_unless_stored(*graph, capabilities);
   const std::optional<Capabilities> older = older_driver(capabilities);
   const std::set<std::string> chosen = chosen_kernels(op, graph, capabilities);
   for (const KernelDef& kernel : op.kernels) {
@@ -114,6 +122,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
 void check_configurations(const OpDef& op, const OpCase& op_case) {
   const Capabilities& device = test_device().device->capabilities();
   const auto graph = reference::graph_of(op_case);
+  skip_unless_stored(*graph, device);
   const std::set<std::string> chosen = chosen_kernels(op, graph, device);
   size_t ran = 0;
   for (const Node& node : graph->nodes()) {
