@@ -14,7 +14,8 @@
 //               element by element; left out while no maximum of the subgroup's rows changes
 //
 // A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN or +inf score: the
-// maximum may or may not notice a NaN, but exp(NaN - maximum) carries it into the sum and into every product.
+// maximum may or may not notice a NaN, but the score's distance from it is NaN, and with that the sum which
+// everything is divided by.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,6 +27,7 @@
 #extension GL_KHR_shader_subgroup_vote : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "attention.h"
 
 // Q, K and V by eight where their rows allow it, else by single values. The other ones are not bound.
@@ -245,13 +247,15 @@ void main() {
       const float shift = maximum[r] == minus_infinity ? 0.0 : maximum[r];
       correction[r] = exp(before - shift);
       rescale = rescale || correction[r] != 1.0;
-      float sum = 0.0;
+      float sum = 0.0, distances = 0.0;
       [[unroll]] for (uint i = 0; i < block_k / 4 / sharers; ++i) {
-        const vec4 weight = exp(part[r * (block_k / 4 / sharers) + i] - shift);
+        const vec4 distance = part[r * (block_k / 4 / sharers) + i] - shift;
+        const vec4 weight = exp(distance);
+        distances += (distance.x + distance.y) + (distance.z + distance.w);
         sum += (weight.x + weight.y) + (weight.z + weight.w);
         part[r * (block_k / 4 / sharers) + i] = weight;
       }
-      total[r] = total[r] * correction[r] + sum;
+      total[r] = nan_or(distances, total[r] * correction[r] + sum);
     }
     rescale = subgroupAny(rescale);
     subgroupBarrier();
@@ -300,7 +304,7 @@ void main() {
     if (lane / rows == 0) {
       put_row_factor(own_patch + row * patch_pitch, 1.0 / total[r]);
       if (store_lse && first_row + row < p.queries) {
-        lse[(batch * p.heads + head) * p.queries + first_row + row] = maximum[r] + log(total[r]);
+        lse[(batch * p.heads + head) * p.queries + first_row + row] = nan_or(total[r], maximum[r] + log(total[r]));
       }
     }
   }

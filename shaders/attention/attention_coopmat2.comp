@@ -11,7 +11,7 @@
 //               Without (flexible), a subgroup holds them and they are staged in shared memory
 //
 // A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN or +inf score: the
-// maximum may or may not notice a NaN, but exp(NaN - maximum) carries it into the sum and into every product.
+// maximum may or may not notice a NaN, but each weight does, and carries it into the sum and into every product.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,6 +22,7 @@
 #extension GL_NV_cooperative_matrix2 : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "attention.h"
 
 layout(push_constant) uniform Push { AttentionParams p; };
@@ -62,7 +63,7 @@ float score_of(const in uint row, const in uint column, const in float product, 
 }
 float higher_of(const in uint row, const in uint column, const in float x, const in float y) { return max(x, y); }
 float weight_of(const in uint row, const in uint column, const in float score, const in float maximum) {
-  return exp(score - (maximum == minus_infinity ? 0.0 : maximum));
+  return exp_or_nan(score - (maximum == minus_infinity ? 0.0 : maximum));
 }
 float quotient_of(const in uint row, const in uint column, const in float sum, const in float total) {
   return sum / total;
@@ -78,7 +79,9 @@ float store_result(const in uint row, const in uint column, const in float mean,
 }
 float store_statistics(const in uint row, const in uint column, const in float maximum, const in float total,
                        const in uint first_query, const in uint start) {
-  if (column == 0 && first_query + row < p.queries) lse[start + first_query + row] = maximum + log(total);
+  if (column == 0 && first_query + row < p.queries) {
+    lse[start + first_query + row] = nan_or(total, maximum + log(total));
+  }
   return maximum;
 }
 

@@ -7,6 +7,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 9) const bool wide = false;  // with GATHERS: all rows are 64-bit words
+#include "lib/nonfinite.glsl"
 #include "lib/rows.glsl"
 #include "lib/philox.glsl"
 #include "attention_gradient_lanes.h"
@@ -66,7 +67,7 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, ui
       }
     }
   }
-  [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp(weight[j] - load_one(log_sums, j));
+  [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp_or_nan(weight[j] - load_one(log_sums, j));
   if (drop) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       factor[j] = kept_four(source, number / 4, statistic + j)[number % 4] ? p.drop_factor : 0.0;

@@ -7,6 +7,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(local_size_x_id = 0) in;
 layout(constant_id = 8) const bool wide = false;  // with GATHERS: all rows are 64-bit words
+#include "lib/nonfinite.glsl"
 #include "lib/rows.glsl"
 #include "lib/philox.glsl"
 #include "attention_gradient_lanes.h"
@@ -82,7 +83,9 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
       gradient[j] = kept[count % 4 == 0 ? j % 4 : (first_key + j) % 4] ? gradient[j] * p.drop_factor : 0.0;
     }
   }
-  [[unroll]] for (uint j = 0; j < count; ++j) gradient[j] = exp(score[j] - log_sum) * (gradient[j] - delta);
+  [[unroll]] for (uint j = 0; j < count; ++j) {
+    gradient[j] = exp_or_nan(score[j] - log_sum) * (gradient[j] - delta);
+  }
   [[unroll]] for (uint d = 0; d < key_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
       const Span key = load_span(key_rows, j * k_stride + d);

@@ -15,6 +15,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "lib/tile.glsl"
 #include "lib/philox.glsl"
 #include "attention_gradient.h"
@@ -186,7 +187,7 @@ void main() {
         const bool is_other = other < p.others;
         const uint statistic = statistics + (own_keys ? min(other, p.others - 1) : mine);
         const uint at = i * score_j + j;
-        weights[at] = is_other ? exp(weights[at] * p.scale - lse[statistic]) : 0.0;
+        weights[at] = is_other ? exp_or_nan(weights[at] * p.scale - lse[statistic]) : 0.0;
         float factor = 1.0;
         if (drop) {
           const uint key = own_keys ? mine : other;

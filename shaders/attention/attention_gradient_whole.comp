@@ -9,6 +9,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 layout(local_size_x_id = 0) in;  // lanes
 layout(constant_id = 12) const bool wide = false;  // with GATHERS: the queries' side lies in 64-bit words
+#include "lib/nonfinite.glsl"
 #include "lib/rows.glsl"
 #include "lib/quads.glsl"
 #include "lib/philox.glsl"
@@ -118,7 +119,7 @@ void answer(const uint count) {
       [[unroll]] for (uint d = 0; d < key_width; ++d) {
         weight += key[t * key_width + d] * of_span(queries[j * key_spans + d / span], d % span);
       }
-      weight = exp(weight - log_sum[j]);
+      weight = exp_or_nan(weight - log_sum[j]);
       float factor = 1.0;  // of what dropout makes of the weight
       if (drop && count == 4) {
         const uint bits = subgroupShuffle(kept, lane / 4 * 4 + j);

@@ -9,6 +9,7 @@
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#include "lib/nonfinite.glsl"
 #include "lib/types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 12) const bool wide = false;  // with GATHERS: rows of keys and values are 64-bit words
@@ -83,10 +84,14 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
   const float correction = exp(highest - shift);
   highest = new_highest;
   total *= correction;
+  float distances = 0.0;  // NaN where one is: that of a NaN or +inf
   [[unroll]] for (uint j = 0; j < count; ++j) {
-    weight[j] = exp(weight[j] - shift);
+    const float distance = weight[j] - shift;
+    distances += distance;
+    weight[j] = exp(distance);
     total += weight[j];
   }
+  total = nan_or(distances, total);
   if (drop) {
     bvec4 kept;
     [[unroll]] for (uint j = 0; j < count; ++j) {
@@ -153,5 +158,5 @@ void main() {
           store_as(TR, halves ? rounded_to_half(y) : y);
     }
   }
-  if (store_lse) lse.v[statistic] = highest + log(total);
+  if (store_lse) lse.v[statistic] = nan_or(total, highest + log(total));
 }

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "attention_rows.h"
 
 layout(local_size_x_id = 0) in;
@@ -26,7 +27,7 @@ float weight(uint batch, uint head, uint row, uint key) {
   const uint k_at = (batch * p.keys + key) * p.k_stride + p.k_offset + head * key_width;
   float sum = 0.0;
   for (uint d = 0; d < key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
-  return exp(sum * p.scale - lse[(batch * p.heads + head) * p.queries + query]);
+  return exp_or_nan(sum * p.scale - lse[(batch * p.heads + head) * p.queries + query]);
 }
 
 void main() {

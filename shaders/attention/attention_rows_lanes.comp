@@ -11,6 +11,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #endif
+#include "lib/nonfinite.glsl"
 #include "lib/types.glsl"
 #include "attention_rows.h"
 
@@ -75,7 +76,8 @@ void add_head(uint image, uint head, uint first_step, uint key_row) {
       const uint row = (first_step + s) * block + r;
       const uint query = p.first_row + min(row, p.rows - 1);
       Elements asking = offset_by(q, (image * p.queries + query) * p.q_stride + p.q_offset + head * key_width);
-      const float weight = exp(score_of(key, asking) - lse.v[(image * p.heads + head) * p.queries + query]);
+      const float weight =
+          exp_or_nan(score_of(key, asking) - lse.v[(image * p.heads + head) * p.queries + query]);
       sums[r] += row < p.rows ? weight : 0.0;
     }
   }

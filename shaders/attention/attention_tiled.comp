@@ -19,14 +19,15 @@
 // matmul_tiled.
 //
 // Statistics are f32. A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN
-// or +inf score: the maximum may or may not notice a NaN, but exp(NaN - maximum) carries it into the sum and
-// into every product.
+// or +inf score: the maximum may or may not notice a NaN, but the score's distance from it is NaN, and with that
+// the sum which everything is divided by.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require  // to index f16vec4; no arithmetic
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "lib/tile.glsl"
 #include "lib/philox.glsl"
 #include "attention.h"
@@ -157,8 +158,11 @@ void main() {
       const float correction = exp(before - shift);
       sum[i] *= correction;
       [[unroll]] for (uint j = 0; j < value_j; ++j) mixed[i * value_j + j] *= correction;
+      float distances = 0.0;
       [[unroll]] for (uint j = 0; j < score_j; ++j) {
-        dots[i * score_j + j] = exp(dots[i * score_j + j] - shift);
+        const float distance = dots[i * score_j + j] - shift;
+        distances += distance;
+        dots[i * score_j + j] = exp(distance);
         sum[i] += dots[i * score_j + j];
         if (drop) {
           const uint key = first_key + column + j * columns;
@@ -167,6 +171,7 @@ void main() {
           dots[i * score_j + j] = kept ? dots[i * score_j + j] * p.drop_factor : 0.0;
         }
       }
+      sum[i] = nan_or(distances, sum[i]);
     }
     barrier();  // before the weights overwrite the maxima
 
@@ -214,7 +219,7 @@ void main() {
     for (uint c = 0; c < columns; ++c) total += weights[r * weight_stride + c];
     if (first_query + r < p.queries) {
       const uint at = (batch * p.heads + head) * p.queries + first_query + r;
-      if (store_lse && column == 0) lse[at] = maximum[i] + log(total);
+      if (store_lse && column == 0) lse[at] = nan_or(total, maximum[i] + log(total));
       const uint out_row = ((batch * p.queries + first_query + r) * p.heads + head) * value_width;
       [[unroll]] for (uint j = 0; j < value_j; ++j) {
         const vec4 mean = mixed[i * value_j + j] / total;

@@ -1,12 +1,13 @@
 //! variant f32 T=float
 //! variant f16 T=float16_t needs=storage16
-// Zeros at random, the rest times 1 / (1 - rate). An invocation takes four neighbours: a call of the generator
-// gives four words.
+// Zeros at random, the rest times 1 / (1 - rate); a NaN is never dropped, as it isn't where x is multiplied with
+// the mask. An invocation takes four neighbours: a call of the generator gives four words.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "lib/philox.glsl"
 #include "dropout.h"
 layout(local_size_x_id = 0) in;
@@ -31,6 +32,9 @@ void main() {
       block = draw / 4;
       kept = kept_four(source, block, 0);
     }
-    if (i < p.count) y[i] = store_as(T, kept[draw % 4] ? load_float(x[i]) * p.factor : 0.0);
+    if (i < p.count) {
+      const float value = load_float(x[i]);
+      y[i] = store_as(T, kept[draw % 4] ? value * p.factor : nan_or(value, 0.0));
+    }
   }
 }

@@ -29,7 +29,7 @@ float weight(uint head, uint cell) {
   const uint k_at = (p.first_key + cell) * p.k_stride + p.k_offset + head * key_width;
   float sum = 0.0;
   for (uint d = 0; d < key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
-  return exp(sum * p.scale - lse[head * p.queries + query]);
+  return exp_or_nan(sum * p.scale - lse[head * p.queries + query]);
 }
 
 float number_of(uint map, uint cell) {

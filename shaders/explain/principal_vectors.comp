@@ -9,6 +9,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/nonfinite.glsl"
 #include "principal_colors.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 64;
@@ -211,7 +212,7 @@ float first_status() {
   const float trace = sum_over_group(partial), mean_squares = float(p.rows) * sum_over_group(mean_partial);
   if (lane() == 0) scale = 1.0 / trace;
   finish_writes();
-  if ((floatBitsToUint(trace) & 0x7f800000u) == 0x7f800000u) return VITRINE_PRINCIPAL_BROKEN;
+  if (!is_finite(trace)) return VITRINE_PRINCIPAL_BROKEN;
   // Rows that differ in nothing but their last bits.
   return trace <= 1e-12 * mean_squares || trace <= 1e-30 ? VITRINE_PRINCIPAL_UNIFORM : VITRINE_PRINCIPAL_RUNNING;
 }

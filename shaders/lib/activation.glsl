@@ -3,13 +3,14 @@
 // float64 over dense sweeps: erf 1e-7, tanh 1.4e-7 relative, with an exp that is correctly rounded;
 // the 3+2|x| ulp that Vulkan allows exp add at most 7e-8.
 //
-// NaN in is NaN out: every comparison below sends NaN to a branch that computes with it. +-inf goes
-// where IEEE arithmetic takes the formula: tanh(+-inf) = +-1, gelu(inf) = inf, and x * 0 makes
+// NaN in is NaN out: whatever the comparisons below make of it, the result is a product with x, or nan_or() of it.
+// +-inf goes where IEEE arithmetic takes the formula: tanh(+-inf) = +-1, gelu(inf) = inf, and x * 0 makes
 // gelu(-inf) and silu(-inf) NaN, as in PyTorch, so that an infinity upstream is never hidden.
 #ifndef VITRINE_ACTIVATION_GLSL
 #define VITRINE_ACTIVATION_GLSL
 
 #include "activation.h"
+#include "nonfinite.glsl"
 
 // Below this |x| erf is x + x P(x^2), above it erfc is exp(R(|x|)): minimax polynomials.
 const float erf_small_below = 0.9;
@@ -38,21 +39,12 @@ float erfc_large(float t) {
   return exp(r * t + 1.663766241e-04);
 }
 
-float erf(float x) {
-  const float t = abs(x);
-  if (t < erf_small_below) return x + x * erf_small_polynomial(x * x);
-  const float e = erfc_large(t);
-  return x < 0.0 ? e - 1.0 : 1.0 - e;
-}
-
 // x Phi(x), from erfc(|x|/sqrt 2) so that the negative tail keeps its relative precision.
 float gelu(float x) {
   const float t = abs(x) * 0.70710678118654752;
   const float half_erfc = 0.5 * (t < erf_small_below ? 1.0 - (t + t * erf_small_polynomial(t * t)) : erfc_large(t));
   return x * (x < 0.0 ? half_erfc : 1.0 - half_erfc);
 }
-
-float sigmoid(float x) { return 1.0 / (1.0 + exp(-x)); }
 
 float silu(float x) { return x / (1.0 + exp(-x)); }
 
@@ -70,7 +62,7 @@ float tanh_precise(float x) {
     return x + x * square * p;
   }
   const float y = 1.0 - 2.0 / (exp(2.0 * t) + 1.0);
-  return x < 0.0 ? -y : y;
+  return nan_or(x, x < 0.0 ? -y : y);
 }
 
 // 0.5 x (1 + tanh u) is x sigmoid(2u), which keeps its precision in the negative tail.

@@ -29,13 +29,13 @@ float gelu_tanh_gradient(float x) {
 float tanh_gradient(float x) {
   const float e = exp(-2.0 * abs(x));
   const float inverse = 1.0 / (1.0 + e);
-  return 4.0 * e * inverse * inverse;
+  return nan_or(x, 4.0 * e * inverse * inverse);
 }
 
 // `kind` is a VITRINE_ACTIVATION_ number; as a specialization constant it leaves one branch.
 float activation_gradient(uint kind, float x) {
   // Far out all are constant, and the formulas would multiply an overflow by zero. Infinity and NaN take them.
-  if (abs(x) > 128.0 && abs(x) <= 3.402823466e38) return x > 0.0 && kind != VITRINE_ACTIVATION_TANH ? 1.0 : 0.0;
+  if (abs(x) > 128.0 && is_finite(x)) return x > 0.0 && kind != VITRINE_ACTIVATION_TANH ? 1.0 : 0.0;
   switch (kind) {
     case VITRINE_ACTIVATION_GELU: return gelu_gradient(x);
     case VITRINE_ACTIVATION_GELU_TANH: return gelu_tanh_gradient(x);

@@ -2,6 +2,8 @@
 #ifndef VITRINE_ADAM_GLSL
 #define VITRINE_ADAM_GLSL
 
+#include "nonfinite.glsl"
+
 // What is the same for all elements.
 struct AdamFactors {
   float rate;
@@ -14,7 +16,7 @@ void adam(uint i, AdamFactors f, float gradient, inout float param, inout float 
   if (!decoupled) gradient += decay;
   m = p.beta1 * m + p.rest1 * gradient;
   v = p.beta2 * v + p.rest2 * (gradient * gradient);
-  const float direction = f.unbias1 * m / (sqrt(v) * f.unbias2_root + p.eps);
+  const float direction = f.unbias1 * m / (nan_or(v, sqrt(v)) * f.unbias2_root + p.eps);
   param -= f.rate * (decoupled ? direction + decay : direction);
 }
 

@@ -11,6 +11,7 @@
 #define VITRINE_HEAT_GLSL
 
 #include "lib/heat.h"
+#include "lib/nonfinite.glsl"
 #include "lib/reduce.glsl"
 
 const uint grid_height = cells / grid_width;
@@ -29,8 +30,6 @@ shared float warmth_of[cells];
 
 // Broken patches are the map's low end to their neighbours.
 float warmth_at(uint row, uint column) { return max(warmth_of[row * grid_width + column], 0.0); }
-
-bool is_finite(float number) { return (floatBitsToUint(number) & 0x7f800000u) != 0x7f800000u; }
 
 // The slope at a point between two straight pieces, see images/monotone.cpp.
 float slope_between(float before, float after) {

@@ -23,7 +23,9 @@ float rounded_to_half(float value) {
   precise const float sum = magnitude + above;
   precise const float rounded = sum - above;
   const float infinity = uintBitsToFloat(exponents);
-  return magnitude < 65520.0 ? uintBitsToFloat(floatBitsToUint(rounded) | bits & 1u << 31) : value * infinity;
+  // Below 65520, compared as bits: by these NaN is above all numbers.
+  const bool fits = (bits & 0x7fffffffu) < 0x477ff000u;
+  return fits ? uintBitsToFloat(floatBitsToUint(rounded) | bits & 1u << 31) : value * infinity;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
@@ -36,7 +37,7 @@ void main() {
     squares += distance * distance;
   }
   const float variance = sum_over_group(squares) / float(p.width);
-  const float inverse_deviation = inversesqrt(variance + p.eps);
+  const float inverse_deviation = nan_or(variance, inversesqrt(variance + p.eps));
 
   for (uint i = lane; i < p.width; i += local_size) {
     const float normalized = (load_float(x[base + i]) - mean) * inverse_deviation;

@@ -10,6 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/types.glsl"
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
@@ -41,7 +42,8 @@ void main() {
     const float distance = load_float(x[base + i]) - mean;
     squares += distance * distance;
   }
-  const float inverse_deviation = inversesqrt(sum_over_group(squares) / count + p.eps);
+  const float variance = sum_over_group(squares) / count;
+  const float inverse_deviation = nan_or(variance, inversesqrt(variance + p.eps));
 
   float gradients = 0.0, products = 0.0;
   for (uint i = lane; i < p.width; i += local_size) {

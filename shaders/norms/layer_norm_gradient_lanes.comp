@@ -8,6 +8,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/nonfinite.glsl"
 #include "lib/quads.glsl"
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
@@ -64,7 +65,7 @@ vec2 write_row(uint row) {
 
 #define SQUARE(q) dot(LOAD_X(x, base + (q)) - mean, LOAD_X(x, base + (q)) - mean)
   SUM(float, squares, SQUARE);
-  const float inverse_deviation = inversesqrt(squares / float(width) + p.eps);
+  const float inverse_deviation = nan_or(squares, inversesqrt(squares / float(width) + p.eps));
 
 #define TERMS(q)                         \
   vec2(sum_of(gradient_at(base, (q))),   \

@@ -9,6 +9,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/nonfinite.glsl"
 #include "lib/types.glsl"
 #include "lib/quads.glsl"
 #include "layer_norm.h"
@@ -78,7 +79,7 @@ void main() {
     squares += partial;
   }
   [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) squares += square_distance(base + q, mean);
-  const float inverse_deviation = inversesqrt(squares / float(width) + p.eps);
+  const float inverse_deviation = nan_or(squares, inversesqrt(squares / float(width) + p.eps));
 
   [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     [[unroll]] for (uint i = 0; i < block; ++i) write(row, b * block + i, mean, inverse_deviation);

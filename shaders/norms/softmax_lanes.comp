@@ -6,6 +6,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/nonfinite.glsl"
 #include "lib/quads.glsl"
 #include "softmax.h"
 layout(local_size_x_id = 0) in;
@@ -21,9 +22,17 @@ const uint row_quads = width / 4;
 const uint block = 4;  // quads
 const uint whole_blocks = row_quads / block;
 
-vec4 exponentials(uint quad, float highest) { return exp(LOAD(x, quad) - highest); }
-
 float sum_of(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
+
+vec4 distances = vec4(0.0);  // NaN where one is
+
+void add(uint quad, float highest, inout float sum) {
+  const vec4 distance = LOAD(x, quad) - highest;
+  sum += sum_of(exp(distance));
+  distances += distance;
+}
+
+void write(uint quad, float highest, float factor) { STORE(y, quad, exp(LOAD(x, quad) - highest) * factor); }
 
 void main() {
   const uint row = gl_GlobalInvocationID.x;
@@ -40,17 +49,14 @@ void main() {
   float sum = 0.0;
   [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
     float partial = 0.0;
-    [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(exponentials(base + b * block + i, highest));
+    [[unroll]] for (uint i = 0; i < block; ++i) add(base + b * block + i, highest, partial);
     sum += partial;
   }
-  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += sum_of(exponentials(base + q, highest));
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) add(base + q, highest, sum);
 
-  const float factor = 1.0 / sum;
+  const float factor = 1.0 / nan_or(sum_of(distances), sum);
   [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
-    [[unroll]] for (uint i = 0; i < block; ++i) {
-      const uint q = base + b * block + i;
-      STORE(y, q, exponentials(q, highest) * factor);
-    }
+    [[unroll]] for (uint i = 0; i < block; ++i) write(base + b * block + i, highest, factor);
   }
-  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) STORE(y, base + q, exponentials(base + q, highest) * factor);
+  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) write(base + q, highest, factor);
 }

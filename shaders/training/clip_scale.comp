@@ -8,6 +8,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "clip_scale.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
@@ -71,11 +72,11 @@ void main() {
     write(group, sum);
     return;
   }
-  const bool finite = (floatBitsToUint(sum) & 0x7f800000u) != 0x7f800000u;
+  const bool finite = is_finite(sum);
   const float norm = finite ? sqrt(sum) : uintBitsToFloat(0x7fc00000u);
   float scale = 1.0;
-  // Asked so that a norm of NaN is not below the limit.
-  if (p.max_norm > 0.0 && !(norm + 1e-6 <= p.max_norm)) scale = p.max_norm / (norm + 1e-6);
+  // A norm of NaN is below no limit.
+  if (p.max_norm > 0.0 && (!finite || norm + 1e-6 > p.max_norm)) scale = p.max_norm / (norm + 1e-6);
   write(0, scale);
   write(1, norm);
 }

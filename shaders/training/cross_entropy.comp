@@ -3,10 +3,12 @@
 // One workgroup takes one row of logits x: its maximum, then the sum of exp(x - maximum), then
 //   losses    log(sum) + (1 - smoothing) (maximum - x[label]) + smoothing * mean(maximum - x)
 //   gradient  g (softmax(x) - (1 - smoothing) [c = label] - smoothing / classes)
-// A label that no class has makes them NaN. So does a NaN or +inf in the row, through the sum.
+// A label that no class has makes them NaN. So does a NaN or +inf in the row, through the
+// distances maximum - x, and a row of -inf.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "cross_entropy.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
@@ -49,7 +51,7 @@ void main() {
     sum += chunk_sum;
     distances += chunk_distances;
   }
-  sum = sum_over_group(sum);
+  sum = sum_over_group(nan_or(distances, sum));
 
 #if GRADIENT
   const float gradient = g[row];
@@ -60,7 +62,7 @@ void main() {
     y[base + c] = known ? gradient * (exp(x[base + c] - highest) / sum - target) : nan;
   }
 #else
-  float loss = log(sum);
+  float loss = nan_or(sum, log(sum));
   if (p.smoothing > 0.0) loss += p.smoothing * (sum_over_group(distances) / float(p.classes));
   if (lane != 0) return;
   if (known) loss += (1.0 - p.smoothing) * (highest - x[base + label]);

@@ -5,6 +5,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "lib/nonfinite.glsl"
 #include "lib/quads.glsl"
 #include "cross_entropy.h"
 layout(local_size_x_id = 0) in;
@@ -52,6 +53,7 @@ void main() {
 
   [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) look_at(base + b * block, block);
   look_at(base + whole_blocks * block, classes - whole_blocks * block);
+  sum = nan_or(distances, sum);
 
 #if GRADIENT
   const float gradient = known ? g.at[row] : nan;
@@ -63,7 +65,7 @@ void main() {
 #else
   float loss = nan;
   if (known) {
-    loss = log(sum) + (1.0 - p.smoothing) * (highest - x.at[base + label]);
+    loss = nan_or(sum, log(sum)) + (1.0 - p.smoothing) * (highest - x.at[base + label]);
     if (p.smoothing > 0.0) loss += p.smoothing * (distances / float(classes));
   }
   y.at[row] = loss;

@@ -13,7 +13,6 @@
 namespace vitrine::test {
 
 using reference::Values;
-using Results = std::vector<Values>;
 
 struct GradientCase {
   std::string label;

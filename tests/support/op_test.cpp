@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -143,6 +144,26 @@ void check_configurations(const OpDef& op, const OpCase& op_case) {
     }
   }
   CHECK(ran > 1);
+}
+
+void check_nan(const OpDef& op, const OpCase& op_case, const Reference& reference) {
+  std::vector<std::vector<double>> values;
+  for (const OpInput& input : op_case.inputs) values.push_back(input.tensor.values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (op_case.inputs[i].tensor.dtype == DType::u32) continue;
+    const size_t count = values[i].size();
+    for (const size_t at : std::set{size_t{0}, count / 2, count - 1}) {
+      OpCase with_nan = op_case;
+      with_nan.label += ", NaN in input " + std::to_string(i) + " at " + std::to_string(at);
+      double& value = with_nan.inputs[i].tensor.values[at];
+      const double before = values[i][at];
+      value = values[i][at] = std::numeric_limits<double>::quiet_NaN();
+      with_nan.expected = reference(values);
+      with_nan.allow_nonfinite = true;
+      check_op(op, with_nan);
+      values[i][at] = before;
+    }
+  }
 }
 
 }  // namespace vitrine::test

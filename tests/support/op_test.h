@@ -2,6 +2,10 @@
 // float64 reference.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <vector>
+
 #include "runtime/check/op_case.h"
 #include "runtime/graph/op.h"
 
@@ -28,5 +32,14 @@ void check_op(const OpDef& op, const OpCase& op_case);
 
 // The same with every configuration of every kernel.
 void check_configurations(const OpDef& op, const OpCase& op_case);
+
+using Results = std::vector<std::vector<double>>;
+// What the reference gives for other values of a case's inputs.
+using Reference = std::function<Results(std::span<const std::vector<double>>)>;
+
+// NaN in is NaN out: checks the case with a single NaN, which stands in each of its inputs of floats in turn,
+// as the first element, in the middle and as the last one. NaN must come out where the reference has it, and
+// only there.
+void check_nan(const OpDef& op, const OpCase& op_case, const Reference& reference);
 
 }  // namespace vitrine::test

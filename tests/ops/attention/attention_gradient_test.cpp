@@ -257,9 +257,9 @@ TEST_CASE("attention's gradients are summed where q, k and v share columns") {
 
 TEST_CASE("attention_gradient lets NaN through, and only where it belongs") {
   const Case c{.size = {1, 1, 37, 43, 8, 8}};
-  for (const uint32_t input : {0u, 2u, 5u}) {
+  for (const uint32_t input : {0u, 1u, 2u, 5u}) {
     OpCase with_nan = op_case(c, 7);
-    // A NaN in one row of q or of the gradient, or in one value.
+    // A NaN in one row of q or of the gradient, or in one key or value.
     const double nan = std::numeric_limits<double>::quiet_NaN();
     with_nan.inputs[input].tensor.values[36 * 8 + 3] = nan;
     std::vector<Values> in = values_of(with_nan.inputs);
@@ -275,6 +275,28 @@ TEST_CASE("attention_gradient lets NaN through, and only where it belongs") {
     with_nan.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
     with_nan.allow_nonfinite = true;
     check_op(op_attention_gradient, with_nan);
+  }
+}
+
+TEST_CASE("attention_gradient lets a NaN of what attention gave through") {
+  const Case c{.size = {1, 1, 37, 43, 8, 8}};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const size_t row : {0, 17, 36}) {
+    OpCase with_nan = op_case(c, 7);
+    with_nan.allow_nonfinite = true;
+    // Of the result: through its product with the gradient, which all of the row's weights are compared with.
+    OpCase of_result = with_nan;
+    of_result.inputs[3].tensor.values[row * 8 + 3] = nan;
+    std::fill_n(of_result.expected[0].begin() + static_cast<std::ptrdiff_t>(row * 8), 8, nan);
+    std::ranges::fill(of_result.expected[1], nan);
+    check_op(op_attention_gradient, of_result);
+    // Of the log-sum-exp: through the weights themselves, so the values' gradients too.
+    OpCase of_lse = with_nan;
+    of_lse.inputs[4].tensor.values[row] = nan;
+    std::fill_n(of_lse.expected[0].begin() + static_cast<std::ptrdiff_t>(row * 8), 8, nan);
+    std::ranges::fill(of_lse.expected[1], nan);
+    std::ranges::fill(of_lse.expected[2], nan);
+    check_op(op_attention_gradient, of_lse);
   }
 }
 

@@ -25,19 +25,27 @@ struct Inputs {
   HostTensor q, k, lse;
   std::vector<double> weights;  // [batch, heads, queries, keys]
 
+  reference::Attention attend() const {
+    return reference::attention({q.values, size.queries, q.shape[2], attended.q_offset, size.width},
+                                {k.values, size.keys, k.shape[2], attended.k_offset, size.width},
+                                {k.values, size.keys, k.shape[2], attended.k_offset, size.width}, size.batch,
+                                size.heads, attended.scale);
+  }
+
   // After a change of q or k.
   void refer() {
-    const reference::Attention all =
-        reference::attention({q.values, size.queries, q.shape[2], attended.q_offset, size.width},
-                             {k.values, size.keys, k.shape[2], attended.k_offset, size.width},
-                             {k.values, size.keys, k.shape[2], attended.k_offset, size.width}, size.batch,
-                             size.heads, attended.scale);
+    const reference::Attention all = attend();
     lse.shape = {size.batch, size.heads, size.queries};
     lse.values = all.lse;
     for (double& value : lse.values) value = round_to(DType::f32, value);
+    weigh(all.scores);
+  }
+
+  // After a change of lse.
+  void weigh(const std::vector<double>& scores) {
     weights.clear();
-    for (size_t i = 0; i < all.scores.size(); ++i) {
-      weights.push_back(std::exp(all.scores[i] - lse.values[i / size.keys]));
+    for (size_t i = 0; i < scores.size(); ++i) {
+      weights.push_back(std::exp(scores[i] - lse.values[i / size.keys]));
     }
   }
 };
@@ -191,6 +199,21 @@ TEST_CASE("attention_rows lets NaN and infinity through, and only where they bel
     for (uint64_t n = 0; n < 19; ++n) nothing.q.values[n * q_width + 3] = 1;
     for (uint64_t m = 0; m < 37; ++m) nothing.k.values[m * q_width + 3] = -inf;
     check(nothing);
+  }
+}
+
+TEST_CASE("attention_rows makes NaN of what a NaN reaches, wherever it stands") {
+  for (const auto& [heads, rows] : all_means) {
+    const AttentionRowsOptions options{.mean_heads = heads, .mean_rows = rows};
+    const Inputs in = random_inputs({1, 2, 19, 37, 16}, DType::f32, 5);
+    check_nan(op_attention_rows, rows_of(in, options), [=](auto values) {
+      Inputs changed = in;
+      changed.q.values = values[0];
+      changed.k.values = values[1];
+      changed.lse.values = values[2];
+      changed.weigh(changed.attend().scores);
+      return rows_of(changed, options).expected;
+    });
   }
 }
 

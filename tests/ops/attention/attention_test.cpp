@@ -311,6 +311,20 @@ TEST_CASE("attention lets NaN and infinity through, and only where they belong")
   }
 }
 
+TEST_CASE("attention makes NaN of a row with a NaN, wherever it stands") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Inputs in = random_inputs({1, 2, 35, 77, 16, 12}, dtype, 5);
+    check_nan(op_attention, fused(in), [in](auto values) {
+      Inputs changed = in;
+      changed.q.values = values[0];
+      changed.k.values = values[1];
+      changed.v.values = values[2];
+      reference::Attention expected = refer(changed);
+      return std::vector{std::move(expected.out), std::move(expected.lse)};
+    });
+  }
+}
+
 TEST_CASE("every tile of attention's tiled kernel is right at its edges") {
   REQUIRE(attention_tiles().size() == all_tiles.size());
   check_op(op_attention_tiles,

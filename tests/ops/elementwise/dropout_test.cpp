@@ -85,6 +85,17 @@ TEST_CASE("dropout drops whole groups") {
   }
 }
 
+TEST_CASE("dropout drops no NaN") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const double rate : {0.1, 0.5, 0.9}) {
+      const DropoutOptions options{.rate = rate};
+      test::check_nan(op_dropout, case_of(test::random_tensor({3, 7}, dtype, 1), options, 7), [=](auto in) {
+        return test::Results{masked(in[0], {seed, 7, options.stream, rate}, options.group)};
+      });
+    }
+  }
+}
+
 TEST_CASE("dropout has the reference's bits") {
   for (const uint64_t group : {1, 3, 64}) {
     test::OpCase c =

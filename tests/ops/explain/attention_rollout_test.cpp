@@ -54,7 +54,30 @@ std::vector<double> rollout(const std::vector<HostTensor>& layers) {
   return joint;
 }
 
-void check(uint64_t batch, uint64_t tokens, uint64_t depth, const RolloutRows& which, uint64_t seed) {
+// The rows that are asked for, of the product of whole matrices.
+std::vector<double> rows_of(const std::vector<HostTensor>& layers, const RolloutRows& which) {
+  const uint64_t batch = layers[0].shape[0], tokens = layers[0].shape[1];
+  const std::vector<double> all = rollout(layers);
+  const uint64_t rows = which.rows != 0 ? which.rows : tokens - which.first_row;
+  std::vector<double> expected(batch * (which.mean_rows ? 1 : rows) * tokens);
+  for (uint64_t b = 0; b < batch; ++b) {
+    for (uint64_t r = 0; r < rows; ++r) {
+      for (uint64_t j = 0; j < tokens; ++j) {
+        const uint64_t to = which.mean_rows ? b : b * rows + r;
+        expected[to * tokens + j] += all[(b * tokens + which.first_row + r) * tokens + j] /
+                                     (which.mean_rows ? static_cast<double>(rows) : 1.0);
+      }
+    }
+  }
+  return expected;
+}
+
+struct Case {
+  OpCase op_case;
+  Reference reference;
+};
+
+Case case_of(uint64_t batch, uint64_t tokens, uint64_t depth, const RolloutRows& which, uint64_t seed) {
   OpCase c;
   c.label = std::to_string(depth) + " layers of " + std::to_string(tokens) + " tokens";
   std::vector<HostTensor> layers;
@@ -68,20 +91,16 @@ void check(uint64_t batch, uint64_t tokens, uint64_t depth, const RolloutRows& w
       rows = attention_rollout(graph, "layer" + std::to_string(i), maps[i], rows);
     return {rows};
   };
-  const std::vector<double> all = rollout(layers);
-  const uint64_t rows = which.rows != 0 ? which.rows : tokens - which.first_row;
-  std::vector<double> expected(batch * (which.mean_rows ? 1 : rows) * tokens);
-  for (uint64_t b = 0; b < batch; ++b) {
-    for (uint64_t r = 0; r < rows; ++r) {
-      for (uint64_t j = 0; j < tokens; ++j) {
-        const uint64_t to = which.mean_rows ? b : b * rows + r;
-        expected[to * tokens + j] += all[(b * tokens + which.first_row + r) * tokens + j] /
-                                     (which.mean_rows ? static_cast<double>(rows) : 1.0);
-      }
-    }
-  }
-  c.expected = {std::move(expected)};
-  check_op(op_attention_rollout, c);
+  c.expected = {rows_of(layers, which)};
+  return {std::move(c), [=](std::span<const std::vector<double>> values) {
+            std::vector<HostTensor> changed = layers;
+            for (size_t i = 0; i < changed.size(); ++i) changed[i].values = values[i];
+            return Results{rows_of(changed, which)};
+          }};
+}
+
+void check(uint64_t batch, uint64_t tokens, uint64_t depth, const RolloutRows& which, uint64_t seed) {
+  check_op(op_attention_rollout, case_of(batch, tokens, depth, which, seed).op_case);
 }
 
 }  // namespace
@@ -95,6 +114,13 @@ TEST_CASE("attention_rollout matches the product of whole matrices in float64") 
   check(1, 37, 3, {.first_row = 5, .rows = 7}, 60);
   check(2, 37, 3, {.first_row = 1, .mean_rows = true}, 70);
   check(1, 197, 3, {}, 80);
+}
+
+TEST_CASE("attention_rollout makes NaN of what a NaN reaches, wherever it stands") {
+  for (const RolloutRows& which : {RolloutRows{}, RolloutRows{.first_row = 1, .mean_rows = true}}) {
+    const Case c = case_of(2, 9, 3, which, 90);
+    check_nan(op_attention_rollout, c.op_case, c.reference);
+  }
 }
 
 TEST_CASE("attention_rollout names what is wrong with its inputs") {

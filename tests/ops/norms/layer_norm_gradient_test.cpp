@@ -11,6 +11,8 @@
 namespace vitrine {
 namespace {
 
+constexpr double eps = 1e-6;
+
 struct Types {
   DType dy, x;
 };
@@ -23,7 +25,6 @@ test::OpCase op_case(const Shape& shape, Types types, bool parameters, bool resi
   c.inputs = {{test::random_tensor(shape, types.dy, 1)},
               {test::random_tensor(shape, types.x, 2, -1, 3)},
               {test::random_tensor({shape[-1]}, DType::f32, 3)}};
-  constexpr double eps = 1e-6;
   reference::LayerNormGradient expected = reference::layer_norm_gradient(
       c.inputs[0].tensor.values, c.inputs[1].tensor.values, c.inputs[2].tensor.values, eps);
   if (residual) {
@@ -60,6 +61,15 @@ TEST_CASE("the gradient of LayerNorm matches the float64 reference") {
       test::check_op(op_layer_norm_gradient, op_case({70, 36}, types, parameters));
       test::check_op(op_layer_norm_gradient, op_case({7, 67}, types, parameters));
     }
+  }
+}
+
+TEST_CASE("the gradient of LayerNorm hands on a NaN of each input, wherever it stands") {
+  for (const uint64_t width : {67, 36}) {
+    test::check_nan(op_layer_norm_gradient, op_case({70, width}, f32, true), [](auto in) {
+      reference::LayerNormGradient expected = reference::layer_norm_gradient(in[0], in[1], in[2], eps);
+      return std::vector{std::move(expected.dx), std::move(expected.dgamma), std::move(expected.dbeta)};
+    });
   }
 }
 

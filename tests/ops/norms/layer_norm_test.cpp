@@ -93,6 +93,17 @@ TEST_CASE("layer_norm of a row with NaN or infinity is NaN, other rows are untou
   }
 }
 
+TEST_CASE("layer_norm hands on a NaN of each input, wherever it stands") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const uint64_t width : two_widths) {
+      const Case c{{5, width}, dtype, dtype};
+      test::check_nan(op_layer_norm, op_case(c, test::random_tensor(c.shape, dtype, 1)), [=](auto in) {
+        return test::Results{reference::layer_norm(in[0], in[1], in[2], c.eps)};
+      });
+    }
+  }
+}
+
 TEST_CASE("layer_norm may overwrite its input") {
   for (const uint64_t width : two_widths) {
     const Case c{{13, width}};

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-void check(const Shape& shape, DType dtype) {
+test::OpCase op_case(const Shape& shape, DType dtype) {
   test::HostTensor y = test::random_tensor(shape, dtype, 1, -4, 4);
   y.values = reference::softmax(y.values, shape[-1]);
   for (double& value : y.values) value = test::round_to(dtype, value);
@@ -21,8 +21,10 @@ void check(const Shape& shape, DType dtype) {
   c.build = [](Graph& graph, std::span<const ValueId> in) {
     return std::vector{softmax_gradient(graph, "dx", in[0], in[1])};
   };
-  test::check_op(op_softmax_gradient, c);
+  return c;
 }
+
+void check(const Shape& shape, DType dtype) { test::check_op(op_softmax_gradient, op_case(shape, dtype)); }
 
 TEST_CASE("the gradient of softmax matches the float64 reference") {
   for (const uint64_t width : {2, 3, 8, 48, 52, 197, 1000, 1370, 4099}) check({5, width}, DType::f32);
@@ -31,6 +33,13 @@ TEST_CASE("the gradient of softmax matches the float64 reference") {
   check({10}, DType::f32);
   check({70001, 3}, DType::f32);
   for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{197, 197}}) check(shape, DType::f16);
+}
+
+TEST_CASE("the gradient of softmax makes NaN of a row with a NaN, wherever it stands") {
+  for (const uint64_t width : {197, 52}) {
+    test::check_nan(op_softmax_gradient, op_case({5, width}, DType::f32),
+                    [=](auto in) { return test::Results{reference::softmax_gradient(in[0], in[1], width)}; });
+  }
 }
 
 TEST_CASE("softmax has a derivative") {

@@ -69,6 +69,15 @@ TEST_CASE("softmax gives masked scores no weight and hides no NaN") {
   }
 }
 
+TEST_CASE("softmax makes NaN of a row with a NaN, wherever it stands") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const uint64_t width : two_widths) {
+      test::check_nan(op_softmax, op_case(test::random_tensor({5, width}, dtype, 1)),
+                      [=](auto in) { return test::Results{reference::softmax(in[0], width)}; });
+    }
+  }
+}
+
 TEST_CASE("softmax may overwrite its input") {
   for (const uint64_t width : two_widths) {
     test::OpCase chain = op_case(test::random_tensor({13, width}, DType::f32, 1, -9, 9));

@@ -139,6 +139,20 @@ TEST_CASE("cross_entropy of NaN or infinity is what PyTorch's is, other rows are
   test::check_op(op_cross_entropy_gradient, special);
 }
 
+TEST_CASE("cross_entropy makes NaN of a row with a NaN, wherever it stands") {
+  for (const double smoothing : {0.0, 0.1}) {
+    for (const uint64_t classes : {10, 197}) {
+      const Case c{5, classes, smoothing};
+      const Inputs in = inputs_of(c);
+      test::check_nan(op_cross_entropy, losses(c, in),
+                      [=](auto x) { return test::Results{reference::cross_entropy(x[0], x[1], smoothing)}; });
+      test::check_nan(op_cross_entropy_gradient, gradient(c, in), [=](auto x) {
+        return test::Results{reference::cross_entropy_gradient(x[2], x[0], x[1], smoothing)};
+      });
+    }
+  }
+}
+
 TEST_CASE("the gradient of cross_entropy may overwrite the logits") {
   const Case c{17, 12};
   const Inputs in = inputs_of(c);

@@ -187,18 +187,25 @@ TEST_CASE("adam_step leaves elements without a gradient alone") {
 
 TEST_CASE("optimisers hand NaN on, to no other element") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const size_t which : {size_t{5}, size_t{36}}) {
-    test::OpCase adam = adam_case(37, {});
-    adam.inputs[3].tensor.values[which] = nan;
-    for (Values& values : adam.expected) values[which] = nan;
-    adam.allow_nonfinite = true;
-    test::check_op(op_adam_step, adam);
-    test::OpCase sgd = sgd_case(37, {.momentum = 0.9});
-    sgd.inputs[2].tensor.values[which] = nan;
-    for (Values& values : sgd.expected) values[which] = nan;
-    sgd.allow_nonfinite = true;
-    test::check_op(op_sgd_step, sgd);
-  }
+  // The parameters, which nothing else depends on without decay, each moment, and the first step's gradient,
+  // which reaches all of them.
+  const auto check = [](const OpDef& op, const test::OpCase& steps_of, size_t moments) {
+    for (const size_t which : {size_t{5}, size_t{36}}) {
+      for (size_t input = 0; input <= moments + 1; ++input) {
+        test::OpCase c = steps_of;
+        c.label += ", NaN in input " + std::to_string(input);
+        c.inputs[input].tensor.values[which] = nan;
+        c.expected[0][which] = nan;
+        for (size_t moment = 1; moment <= moments; ++moment) {
+          if (input == moment || input > moments) c.expected[moment][which] = nan;
+        }
+        c.allow_nonfinite = true;
+        test::check_op(op, c);
+      }
+    }
+  };
+  check(op_adam_step, adam_case(37, {.decay_elements = 0}), 2);
+  check(op_sgd_step, sgd_case(37, {.momentum = 0.9, .decay_elements = 0}), 1);
 }
 
 TEST_CASE("optimisers refuse what does not fit") {
