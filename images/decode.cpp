@@ -48,6 +48,19 @@ std::string_view other_format(std::string_view start) {
   return {};
 }
 
+Decoded decode(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options) {
+  if (is_jpeg(file)) return decode_jpeg(file, name, options);
+  if (is_png(file)) return decode_png(file, name, options);
+  if (is_webp(file)) return decode_webp(file, name, options);
+  if (file.empty()) refuse_picture(name, "the file is empty, expected a JPEG, PNG or WebP picture");
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min<size_t>(file.size(), 12));
+  const std::string_view other = other_format(start);
+  refuse_picture(name,
+                 other.empty()
+                     ? "the file starts with " + in_quotes(start) + ", expected a JPEG, PNG or WebP picture"
+                     : "the file is " + std::string(other) + " file, expected a JPEG, PNG or WebP picture");
+}
+
 }  // namespace
 
 // The whole file in memory. Not mapped: a picture that another program shortens in the meantime must
@@ -117,24 +130,7 @@ Image black_image(uint32_t width, uint32_t height) {
 }
 
 Image decode_image(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options) {
-  Decoded decoded;
-  if (file.empty()) {
-    refuse_picture(name, "the file is empty, expected a JPEG, PNG or WebP picture");
-  } else if (is_jpeg(file)) {
-    decoded = decode_jpeg(file, name, options);
-  } else if (is_png(file)) {
-    decoded = decode_png(file, name, options);
-  } else if (is_webp(file)) {
-    decoded = decode_webp(file, name, options);
-  } else {
-    const std::string_view start(reinterpret_cast<const char*>(file.data()),
-                                 std::min<size_t>(file.size(), 12));
-    const std::string_view other = other_format(start);
-    refuse_picture(name,
-                   other.empty()
-                       ? "the file starts with " + in_quotes(start) + ", expected a JPEG, PNG or WebP picture"
-                       : "the file is " + std::string(other) + " file, expected a JPEG, PNG or WebP picture");
-  }
+  Decoded decoded = decode(file, name, options);
   return turned(std::move(decoded.image), decoded.orientation);
 }
 
@@ -147,6 +143,11 @@ uint64_t claimed_pixels(FileBytes file) {
 Image decode_image(const std::filesystem::path& path, const DecodeOptions& options) {
   const std::vector<std::byte> file = read_picture_file(path);
   return decode_image(file, shown(path), options);
+}
+
+Decoded decode_stored(const std::filesystem::path& path, DecodeOptions options) {
+  options.exif = true;  // is read, not followed
+  return decode(read_picture_file(path), shown(path), options);
 }
 
 std::vector<uint8_t> grey_from_rgb(const Image& image) {

@@ -18,13 +18,7 @@ bool is_jpeg(FileBytes file);
 bool is_png(FileBytes file);
 bool is_webp(FileBytes file);
 
-// A picture as it is stored, and the orientation that the file wishes for: 1 to 8, 1 where it says
-// nothing or options.exif is off.
-struct Decoded {
-  Image image;
-  int orientation = 1;
-};
-
+// The orientation is 1 where options.exif is off.
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options);

@@ -38,6 +38,15 @@ Image decode_image(const std::filesystem::path& path, const DecodeOptions& optio
 Image decode_image(std::span<const std::byte> file, const std::string& name,
                    const DecodeOptions& options = {});
 
+// A picture as its file stores it, and how the file's EXIF data asks to turn it (turned() of images/exif.h):
+// 1 to 8, 1 where it says nothing.
+struct Decoded {
+  Image image;
+  int orientation = 1;
+};
+// The same whatever options.exif says.
+Decoded decode_stored(const std::filesystem::path& path, DecodeOptions options = {});
+
 // One byte a pixel, as Pillow's convert("L") makes them: for models that see one channel.
 std::vector<uint8_t> grey_from_rgb(const Image& image);
 // Has red, green and blue of every pixel hold that byte.

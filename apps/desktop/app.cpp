@@ -51,6 +51,7 @@ App::App(AppOptions options) : options_(std::move(options)), dark_(options_.dark
   thumbnail_worker_ = std::make_unique<Worker>([] { glfwPostEmptyEvent(); });
   export_worker_ = std::make_unique<Worker>([] { glfwPostEmptyEvent(); });
   library_ = std::make_unique<PictureLibrary>(*thumbnail_worker_);
+  library_->turn_by_exif(options_.exif);
   models_ = list_models();
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
@@ -87,6 +88,7 @@ void App::make_gpu(std::unique_ptr<Device> device) {
   const auto wake = [] { glfwPostEmptyEvent(); };
   thumbnails_ = std::make_unique<Thumbnails>(textures, *library_);
   looking_ = std::make_unique<Looking>(*gpu_->pipelines, textures, *worker_, options_.dtype);
+  looking_->turn_by_exif(options_.exif);
   drawing_ = std::make_unique<Drawing>(*gpu_->pipelines, textures, shipped_digit_model(), wake);
   training_ = std::make_unique<Training>(*gpu_->pipelines, textures, wake);
   scale_ = 0;  // the fonts belong to the textures
@@ -232,6 +234,13 @@ void App::begin_training(const std::function<void()>& begin) {
 void App::set_dark(bool dark) {
   dark_ = dark;
   apply_theme(dark_, scale_);
+  show_next_frames(3);
+}
+
+void App::turn_by_exif(bool on) {
+  options_.exif = on;
+  library_->turn_by_exif(on);
+  looking_->turn_by_exif(on);
   show_next_frames(3);
 }
 

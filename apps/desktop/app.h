@@ -30,7 +30,7 @@ struct AppOptions {
   std::string model;                        // a name or path; empty: the model that comes with Vitrine
   std::string device, dtype = "f32";
   int width = 1280, height = 800;
-  bool dark = true;
+  bool dark = true, exif = false;
   ScriptOptions script;
 };
 
@@ -56,6 +56,7 @@ class App {
   void show(View view);
   void show_tab(const Tab& tab);
   void set_dark(bool dark);
+  void turn_by_exif(bool on);
   void start_training(const std::string& config, const std::filesystem::path& data);
   void go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data);
   void set_help(bool shown) { help_ = shown; }
@@ -72,6 +73,7 @@ class App {
   const std::vector<ModelChoice>& models() const { return models_; }
   const std::vector<DeviceFact>& device_facts() const { return facts_; }
   bool dark() const { return dark_; }
+  bool turns_by_exif() const { return options_.exif; }
   bool help() const { return help_; }
   float scale() const { return scale_; }
   Window& window() { return *window_; }

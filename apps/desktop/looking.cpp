@@ -145,11 +145,11 @@ void Looking::look_at(const std::filesystem::path& path) {
   profile_.reset();
   looking_ = true;
   start("Looking at " + path.filename().string(),
-        [this, path, session = session_, generation = generation_](Progress& progress) {
+        [this, path, exif = exif_, session = session_, generation = generation_](Progress& progress) {
           const auto found = std::make_shared<LookResult>();
           Staged staged;
           try {
-            *found = session->look(path, progress);
+            *found = session->look(path, progress, exif);
             const Image small = shrunk(found->picture, longest_side);
             staged = {small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
           } catch (...) {
@@ -163,6 +163,12 @@ void Looking::look_at(const std::filesystem::path& path) {
             self.take_look(path, *found, staged);
           });
         });
+}
+
+void Looking::turn_by_exif(bool on) {
+  if (std::exchange(exif_, on) == on || !wanted_path_) return;
+  const bool same = seen_ && !looking_ && seen_->result.orientation == 1;
+  if (!same) look_at(*wanted_path_);
 }
 
 void Looking::take_look(const std::filesystem::path& path, LookResult& found, Staged picture) {

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
     command.add_option("--dtype", options.dtype, "Precision of weights and activations")
         ->check(CLI::IsMember({"f32", "f16", "auto"}))
         ->capture_default_str();
+    command.add_flag("--exif", options.exif, "Turn pictures as their EXIF orientation says");
     command.add_option("--size", size, "The window's size")->capture_default_str();
     command.add_option("--theme", theme, "dark or light")
         ->check(CLI::IsMember({"dark", "light"}))

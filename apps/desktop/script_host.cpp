@@ -184,6 +184,8 @@ void ScriptHost::perform(const Action& action) {
     case ActionId::patch_grid:
       selection.patch_grid = action.on();
       break;
+    case ActionId::exif:
+      return app_.turn_by_exif(action.on());
     case ActionId::stroke: {
       std::vector<CanvasPoint> points;
       for (size_t i = 0; i + 1 < action.words.size(); i += 2)
@@ -246,6 +248,7 @@ std::optional<std::string> ScriptHost::value(const std::string& name) {
   if (name == "error") return app_.errors().empty() ? "" : app_.errors().back();
   if (name == "errors") return std::to_string(app_.errors().size());
   if (name == "said") return app_.said();
+  if (name == "orientation") return seen ? std::to_string(seen->result.orientation) : "";
   if (name == "answer") return seen && !seen->result.top.empty() ? seen->result.top[0].label : "";
   if (name == "digit") {
     const auto best = app_.drawing().best();

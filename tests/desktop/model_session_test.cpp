@@ -94,6 +94,38 @@ TEST_CASE("a session's labels and probabilities are those of vitrine classify") 
   test::require_no_validation_messages();
 }
 
+TEST_CASE("a picture is turned by its EXIF data where that is wanted, as by vitrine classify --exif") {
+  const auto session = open("digits");
+  Progress progress;
+  const std::pair<const char*, int> pictures[] = {
+      {"jpeg_exif_6.jpg", 6}, {"jpeg_exif_3.jpg", 3}, {"png_exif_late.png", 8}, {"jpeg_224.jpg", 1}};
+  for (const auto& [name, orientation] : pictures) {
+    INFO(name);
+    const fs::path picture = data / "images" / "pictures" / name;
+    std::vector<float> probabilities[2];
+    for (const bool exif : {false, true}) {
+      std::vector<std::string> arguments{"classify", "--json", "--top",   "10",
+                                         "--dtype",  "f32",    "--model", session->choice().options.model,
+                                         picture};
+      if (exif) arguments.push_back("--exif");
+      const Json top = vitrine(arguments).front().at("top");
+      const LookResult found = session->look(picture, progress, exif);
+      CHECK(found.orientation == orientation);
+      const Image expected = decode_image(picture, {.exif = exif});
+      CHECK(found.picture.width == expected.width);
+      CHECK((found.picture.pixels == expected.pixels));
+      REQUIRE(found.top.size() == top.size());
+      for (size_t k = 0; k < top.size(); ++k) {
+        CHECK(found.top[k].index == top[k].at("index").get<uint64_t>());
+        CHECK(found.top[k].probability == top[k].at("probability").get<float>());
+        probabilities[exif].push_back(found.top[k].probability);
+      }
+    }
+    CHECK((probabilities[0] == probabilities[1]) == (orientation == 1));
+  }
+  test::require_no_validation_messages();
+}
+
 TEST_CASE("the structure has the shapes and numbers of vitrine inspect") {
   for (const std::string name :
        {"digits", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224", "myvit_mnist",

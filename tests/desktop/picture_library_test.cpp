@@ -136,6 +136,27 @@ TEST_CASE("no more thumbnails are kept than were looked at lately") {
   CHECK(library.thumbnail(0).state == State::ready);
 }
 
+TEST_CASE("thumbnails are turned as EXIF data asks, and back") {
+  const std::filesystem::path path =
+      std::filesystem::path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_exif_6.jpg";
+  Worker worker;
+  PictureLibrary library(worker);
+  library.open({path});
+  frames(worker);
+  for (const bool exif : {false, true, false}) {
+    INFO(exif);
+    library.thumbnail(0);  // what is under way is of the way before
+    library.turn_by_exif(exif);
+    show(library, worker, 0, 1);
+    const Image whole = decode_image(path, {.exif = exif});
+    const Thumbnail& thumbnail = library.thumbnail(0);
+    REQUIRE(thumbnail.state == State::ready);
+    CHECK(thumbnail.width == whole.width);
+    CHECK(thumbnail.height == whole.height);
+    CHECK((thumbnail.image->pixels == shrunk(whole, PictureLibrary::thumbnail_side).pixels));
+  }
+}
+
 TEST_CASE("what is opened last is what is open") {
   const test::TemporaryFolder a, b, none;
   for (const char* name : {"1.png", "2.png"}) write_png(a / name, picture(2, 2, 1));

@@ -17,9 +17,12 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 
-std::vector<Json> classify(const std::filesystem::path& pictures, const std::filesystem::path& model) {
-  const auto said = test::run_vitrine(
-      {"classify", pictures.string(), "--model", model.string(), "--dtype", "f32", "--json", "--batch", "1"});
+std::vector<Json> classify(const std::filesystem::path& pictures, const std::filesystem::path& model,
+                           bool exif = false) {
+  std::vector<std::string> arguments{
+      "classify", pictures.string(), "--model", model.string(), "--dtype", "f32", "--json", "--batch", "1"};
+  if (exif) arguments.push_back("--exif");
+  const auto said = test::run_vitrine(arguments);
   INFO(said.err);
   REQUIRE(said.status == 0);
   std::istringstream lines(said.out);
@@ -118,6 +121,32 @@ TEST_CASE("the desktop app says of a photo what vitrine classify says, with othe
     INFO(model);
     check_same_answers(desktop.json(model), classify(photo, test::fixture(model)).at(0).at("top"));
   }
+}
+
+TEST_CASE("a picture that a camera stored on its side is turned by a click, a script or an option") {
+  test::Desktop desktop;
+  const auto photo = test::picture("jpeg_exif_6.jpg");
+  const auto digits = test::assets() / "digits";
+  // Another device's model looks at it in the same way.
+  desktop.play(
+      "open " + desktop.word(photo) + "\nwait\nexpect orientation 6\ndump top $/stored\nshot $/stored.png\n" +
+      "click turn-by-exif\nwait\ndump top $/clicked\nshot $/turned.png\ndevice 0\nwait\n"
+      "dump top $/device\nexif off\nwait\ndump top $/off\nexif on\nopen " +
+      desktop.word(test::picture("jpeg_exif_8.jpg")) +
+      "\nwait\nexpect orientation 8\ndump top $/next\nopen " + desktop.word(test::picture("jpeg_224.jpg")) +
+      "\nwait\nexpect orientation 1\nexpect errors 0\n");
+  check_same_answers(desktop.json("stored"), classify(photo, digits).at(0).at("top"));
+  CHECK(desktop.json("off") == desktop.json("stored"));
+  CHECK(desktop.json("clicked") != desktop.json("stored"));
+  const Json turned = classify(photo, digits, true).at(0).at("top");
+  check_same_answers(desktop.json("clicked"), turned);
+  check_same_answers(desktop.json("device"), turned);
+  check_same_answers(desktop.json("next"),
+                     classify(test::picture("jpeg_exif_8.jpg"), digits, true).at(0).at("top"));
+  CHECK((decode_image(desktop / "stored.png").pixels != decode_image(desktop / "turned.png").pixels));
+
+  desktop.play("open " + desktop.word(photo) + "\nwait\ndump top $/option\n", {"--exif"});
+  check_same_answers(desktop.json("option"), turned);
 }
 
 TEST_CASE("the map that is shown is vitrine attention's weights in the map's colors") {

@@ -2,8 +2,10 @@
 #include "tests/support/pictures.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <utility>
 #include <vector>
 
+#include "images/exif.h"
 #include "images/image.h"
 
 namespace vitrine::test {
@@ -30,6 +32,22 @@ TEST_CASE("EXIF turns a picture on request only") {
     turned += picture.turned.bands != picture.rgb.bands ? 1 : 0;
   }
   CHECK(turned == 10);  // seven ways in a JPEG, two places in a PNG, and a WebP
+}
+
+TEST_CASE("a picture as it is stored comes with the way to turn it") {
+  int seen = 0;
+  for (const Picture& picture : pictures()) {
+    if (picture.rgb.width * uint64_t{picture.rgb.height} > 100'000) continue;
+    INFO(picture.name << " (" << picture.covers << ")");
+    for (const bool exif : {false, true}) {
+      Decoded stored = decode_stored(picture.path(), {.exif = exif});
+      check_picture(stored.image, picture.rgb);
+      CHECK((stored.orientation == 1) == (picture.turned.bands == picture.rgb.bands));
+      seen |= 1 << stored.orientation;
+      check_picture(turned(std::move(stored.image), stored.orientation), picture.turned);
+    }
+  }
+  CHECK(seen == 0b111111110);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "images/exif.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "runtime/vk/device.h"
@@ -55,10 +56,13 @@ std::vector<std::string> ModelSession::take_warnings() {
   return once;
 }
 
-LookResult ModelSession::look(const std::filesystem::path& path, Progress& progress) {
+LookResult ModelSession::look(const std::filesystem::path& path, Progress& progress, bool exif) {
   progress.say("reading " + shown(path.filename()));
-  Image picture = decode_image(path);
-  return look(std::move(picture), shown(path), progress);
+  Decoded stored = decode_stored(path);
+  Image picture = exif ? turned(std::move(stored.image), stored.orientation) : std::move(stored.image);
+  LookResult result = look(std::move(picture), shown(path), progress);
+  result.orientation = stored.orientation;
+  return result;
 }
 
 LookResult ModelSession::look(Image image, const std::string& name, Progress& progress) {

@@ -27,7 +27,8 @@ namespace vitrine::desktop {
 GoOn go_on(Progress& progress);
 
 struct LookResult {
-  Image picture;               // as it was decoded
+  Image picture;               // as the model sees it, before it is resized
+  int orientation = 1;         // that the file's EXIF data asks for, 1 to 8; 1: none
   MapRegion region;            // where the patches lie in it
   std::vector<TopAnswer> top;  // the likeliest classes, of a model with classes
   std::string no_answer;       // of one without: says so, and what there is instead
@@ -57,8 +58,9 @@ class ModelSession {
   std::vector<std::string> take_warnings();
 
   // Runs the model: probabilities and labels are those of `vitrine classify`. Throws Cancelled, and Error
-  // that names the picture where it can't be read or shown to the model.
-  LookResult look(const std::filesystem::path& path, Progress& progress);
+  // that names the picture where it can't be read or shown to the model. `exif`: turned as its EXIF data
+  // asks.
+  LookResult look(const std::filesystem::path& path, Progress& progress, bool exif = false);
   LookResult look(Image picture, const std::string& name, Progress& progress);
 
   // One image through the model, part by part.

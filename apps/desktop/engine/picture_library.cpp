@@ -29,10 +29,10 @@ class Request {
 };
 
 // The picture is in memory only while this runs.
-Thumbnail made_thumbnail(const std::filesystem::path& path) {
+Thumbnail made_thumbnail(const std::filesystem::path& path, bool exif) {
   Thumbnail made;
   try {
-    const Image image = decode_image(path);
+    const Image image = decode_image(path, {.exif = exif});
     made.width = image.width;
     made.height = image.height;
     made.image = std::make_shared<const Image>(shrunk(image, PictureLibrary::thumbnail_side));
@@ -57,6 +57,7 @@ struct PictureLibrary::State {
   std::optional<size_t> selected;
   uint64_t list_number = 0, openings = 0, uses = 0;
   size_t kept = 0;
+  bool exif = false;
   std::shared_ptr<std::atomic<size_t>> requests = std::make_shared<std::atomic<size_t>>(0);
 
   void replace(std::vector<std::filesystem::path> files) {
@@ -144,16 +145,25 @@ const Thumbnail& PictureLibrary::thumbnail(size_t index) {
   const auto request = std::make_shared<Request>(state_->requests);
   entry.request = request;
   worker_.start("thumbnails", [&worker = worker_, weak = std::weak_ptr(state_), path = entry.path, request,
-                               list = state_->list_number, index](Progress& progress) {
+                               list = state_->list_number, exif = state_->exif, index](Progress& progress) {
     progress.say(shown(path.filename()));
     progress.check();
-    Thumbnail made = made_thumbnail(path);
+    Thumbnail made = made_thumbnail(path, exif);
     worker.post_to_ui([weak, list, index, request, made = std::move(made)]() mutable {
       const std::shared_ptr<State> state = weak.lock();
       if (state && state->list_number == list) state->take(index, std::move(made));
     });
   });
   return entry.thumbnail;
+}
+
+void PictureLibrary::turn_by_exif(bool on) {
+  if (std::exchange(state_->exif, on) == on) return;
+  for (State::Entry& entry : state_->entries) {
+    if (entry.thumbnail.state == Thumbnail::State::ready) entry.thumbnail = {};
+  }
+  state_->kept = 0;
+  ++state_->list_number;  // what is being made is not taken any more
 }
 
 void PictureLibrary::mark_broken(size_t index, std::string error) {

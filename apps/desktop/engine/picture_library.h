@@ -43,7 +43,8 @@ class PictureLibrary {
 
   size_t size() const;
   bool empty() const { return size() == 0; }
-  // Another number for every other list: what was kept by index is about another picture then.
+  // Another number for every other list, and when its pictures are turned: what was kept by index is about
+  // other pixels then.
   uint64_t list_number() const;
   const std::filesystem::path& path(size_t index) const;
   std::string name(size_t index) const;  // the file's own, fit to be shown
@@ -56,6 +57,8 @@ class PictureLibrary {
 
   // Asks for it where it isn't there yet: call it for those that are visible, in every frame.
   const Thumbnail& thumbnail(size_t index);
+  // Thumbnails as the pictures' EXIF data asks to turn them; else as they are stored.
+  void turn_by_exif(bool on);
   // What was found out elsewhere: the file can't be read.
   void mark_broken(size_t index, std::string error);
 

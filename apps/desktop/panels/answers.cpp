@@ -1,5 +1,6 @@
 // On the right: what the model says of the picture, and how to look at its maps.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <span>
@@ -38,6 +39,33 @@ void draw_times(const Looking::Seen& seen) {
   faint(seconds_text(seen.result.seconds) + "  \xc2\xb7  " + rate);
 }
 
+void mark_item(App& app, const char* name) {
+  const ImVec2 from = ImGui::GetItemRectMin(), size = ImGui::GetItemRectSize();
+  app.mark(name, {from.x, from.y, size.x, size.y});
+}
+
+// How a picture lies that has to be turned to stand upright.
+const char* lies(int orientation) {
+  constexpr std::array ways{"mirrored",
+                            "upside down",
+                            "mirrored and upside down",
+                            "mirrored, on its side",
+                            "on its side",
+                            "mirrored, on its side",
+                            "on its side"};
+  return ways[static_cast<size_t>(std::clamp(orientation, 2, 8) - 2)];
+}
+
+void draw_orientation(App& app, const Looking::Seen& seen) {
+  if (seen.result.orientation == 1) return;
+  ImGui::Spacing();
+  faint_wrapped(std::string("Its EXIF data says that it is stored ") + lies(seen.result.orientation) + ".");
+  bool turn = app.turns_by_exif();
+  if (ImGui::Checkbox("Turn by EXIF", &turn)) app.turn_by_exif(turn);
+  mark_item(app, "turn-by-exif");
+  hint("For you and for the model, as vitrine classify --exif does");
+}
+
 // A slider with the position's name above it.
 void slider(const char* label, uint64_t& value, uint64_t count, const std::string& shown) {
   int64_t at = static_cast<int64_t>(value);
@@ -48,11 +76,6 @@ void slider(const char* label, uint64_t& value, uint64_t count, const std::strin
   ImGui::SliderScalar(label, ImGuiDataType_S64, &at, &least, &most, "");
   ImGui::PopStyleVar();
   value = static_cast<uint64_t>(std::clamp(at, least, most));
-}
-
-void mark_item(App& app, const char* name) {
-  const ImVec2 from = ImGui::GetItemRectMin(), size = ImGui::GetItemRectSize();
-  app.mark(name, {from.x, from.y, size.x, size.y});
 }
 
 void draw_color_maps(MapSelection& selection) {
@@ -144,6 +167,7 @@ void draw_answers(App& app) {
   }
   draw_top(*seen);
   draw_times(*seen);
+  draw_orientation(app, *seen);
   ImGui::Spacing();
   ImGui::Spacing();
   draw_controls(app);

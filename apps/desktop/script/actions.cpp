@@ -29,6 +29,7 @@ constexpr ActionKind kinds[] = {
     {opacity, "opacity", "SHARE", "of the heat map over the picture"},
     {colormap, "colormap", "inferno|viridis|grey", "colors of the heat map"},
     {patch_grid, "patch-grid", "on|off", "lines between patches"},
+    {exif, "exif", "on|off", "turns pictures as their EXIF orientation says"},
     {stroke, "stroke", "X Y ...", "draws on the digit's canvas, whose corners are 0 0 and 1 1"},
     {clear, "clear", "", "wipes the canvas"},
     {train, "train", "CONFIG [DATA]", "starts a training, or goes on with one that was saved"},

@@ -25,6 +25,7 @@ enum class ActionId : uint8_t {
   opacity,
   colormap,
   patch_grid,
+  exif,
   stroke,
   clear,
   train,
