@@ -91,7 +91,7 @@ void App::make_gpu(std::unique_ptr<Device> device) {
   looking_->turn_by_exif(options_.exif);
   drawing_ = std::make_unique<Drawing>(*gpu_->pipelines, textures, shipped_digit_model(), wake);
   training_ = std::make_unique<Training>(*gpu_->pipelines, textures, wake);
-  scale_ = 0;  // the fonts belong to the textures
+  scale_ = {.layout = 0};  // the fonts belong to the textures
 }
 
 void App::drop_gpu() {
@@ -111,10 +111,10 @@ void App::drop_gpu() {
   alive_at_end_ = std::max(alive_at_end_, alive);
 }
 
-void App::rescale(float scale) {
+void App::rescale(const DisplayScale& scale) {
   scale_ = scale;
   load_fonts(scale);
-  apply_theme(dark_, scale);
+  apply_theme(dark_, scale.layout);
   gpu_->frames->renderer().upload_fonts();
 }
 
@@ -233,7 +233,7 @@ void App::begin_training(const std::function<void()>& begin) {
 
 void App::set_dark(bool dark) {
   dark_ = dark;
-  apply_theme(dark_, scale_);
+  apply_theme(dark_, scale());
   show_next_frames(3);
 }
 
@@ -409,7 +409,7 @@ void App::build_frame() {
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse);
   draw_top_bar(*this);
-  const float bottom = ImGui::GetFrameHeightWithSpacing() + 2 * scale_;
+  const float bottom = ImGui::GetFrameHeightWithSpacing() + 2 * scale();
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float height = space.y - bottom;
   const auto part = [&](const char* name, float width, void (*draw)(App&)) {
@@ -419,8 +419,8 @@ void App::build_frame() {
   };
   if (shows_picture(view_)) {
     const float gap = ImGui::GetStyle().ItemSpacing.x;
-    const float left = std::min(210 * scale_, space.x * 0.2f),
-                right = std::min(290 * scale_, space.x * 0.28f);
+    const float left = std::min(210 * scale(), space.x * 0.2f),
+                right = std::min(290 * scale(), space.x * 0.28f);
     part("library", left, draw_library);
     ImGui::SameLine();
     part("picture", space.x - left - right - 2 * gap, draw_picture);
@@ -470,7 +470,7 @@ int App::run() {
       say_error(error.what());
     }
     // Where that fails there are no letters to say it with.
-    if (window_->content_scale() != scale_) rescale(window_->content_scale());
+    if (const DisplayScale scale = window_->scale(); scale != scale_) rescale(scale);
     timer.did(Part::other);
     gpu_->frames->collect();
     const bool ready = due && gpu_->frames->ready(window_->framebuffer());

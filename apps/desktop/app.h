@@ -75,7 +75,7 @@ class App {
   bool dark() const { return dark_; }
   bool turns_by_exif() const { return options_.exif; }
   bool help() const { return help_; }
-  float scale() const { return scale_; }
+  float scale() const { return scale_.layout; }
   Window& window() { return *window_; }
   Gpu& gpu() { return *gpu_; }
   const std::vector<WindowDevice>& devices() const { return devices_; }
@@ -106,7 +106,7 @@ class App {
  private:
   void make_gpu(std::unique_ptr<Device> device);
   void drop_gpu();
-  void rescale(float scale);
+  void rescale(const DisplayScale& scale);
   void begin_training(const std::function<void()>& begin);
   std::vector<CsvRow> device_rows() const;
   void update();
@@ -139,7 +139,7 @@ class App {
   std::string said_;
   double said_at_ = -100;
   uint64_t alive_at_end_ = 0;
-  float scale_ = 0;
+  DisplayScale scale_{.layout = 0};
   std::vector<std::string> errors_;
   Area export_area_;
   int frames_wanted_ = 3;

@@ -79,15 +79,16 @@ constexpr std::array mono_fonts{"/usr/share/fonts/truetype/dejavu/DejaVuSansMono
 constexpr std::array<ImWchar, 13> glyphs{0x0020, 0x024f, 0x0370, 0x03ff, 0x0400, 0x04ff, 0x2010,
                                          0x2044, 0x2190, 0x21ff, 0x2200, 0x22ff, 0};
 
-ImFont* load(const fs::path& path, float size) {
+ImFont* load(const fs::path& path, float size, const DisplayScale& scale) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+  ImFontConfig config;
+  config.SizePixels = std::round(size * scale.layout);
+  config.RasterizerDensity = scale.density;
   if (!path.empty()) {
     if (ImFont* font =
-            atlas.AddFontFromFileTTF(path.string().c_str(), std::round(size), nullptr, glyphs.data()))
+            atlas.AddFontFromFileTTF(path.string().c_str(), config.SizePixels, &config, glyphs.data()))
       return font;
   }
-  ImFontConfig config;
-  config.SizePixels = std::round(size);
   return atlas.AddFontDefault(&config);
 }
 
@@ -96,14 +97,14 @@ ImFont* load(const fs::path& path, float size) {
 const Palette& palette() { return current; }
 const Fonts& fonts() { return loaded; }
 
-void load_fonts(float scale) {
+void load_fonts(const DisplayScale& scale) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   atlas.Clear();
   const fs::path text = first_file(text_fonts), mono = first_file(mono_fonts);
-  loaded.text = load(text, 15 * scale);
-  loaded.small = load(text, 12.5f * scale);
-  loaded.large = load(text, 22 * scale);
-  loaded.mono = load(mono, 13.5f * scale);
+  loaded.text = load(text, 15, scale);
+  loaded.small = load(text, 12.5f, scale);
+  loaded.large = load(text, 22, scale);
+  loaded.mono = load(mono, 13.5f, scale);
   atlas.Build();
   ImGui::GetIO().FontDefault = loaded.text;
 }

@@ -3,6 +3,8 @@
 
 #include <imgui.h>
 
+#include "apps/desktop/gpu/display_scale.h"
+
 namespace vitrine::desktop {
 
 // Colors that panels draw with themselves.
@@ -22,7 +24,7 @@ const Palette& palette();
 
 // Replaces the fonts of ImGui's atlas by the system's DejaVu, Noto, Liberation or the like, or ImGui's own
 // where there is none. The atlas has to be uploaded again afterwards.
-void load_fonts(float scale);
+void load_fonts(const DisplayScale& scale);
 const Fonts& fonts();
 
 }  // namespace vitrine::desktop

@@ -49,6 +49,12 @@ std::optional<uint32_t> drawing_family(const Instance& instance, VkPhysicalDevic
   return found;
 }
 
+VkExtent2D size_of(void (*get)(GLFWwindow*, int*, int*), GLFWwindow* window) {
+  int width = 0, height = 0;
+  get(window, &width, &height);
+  return {static_cast<uint32_t>(std::max(width, 0)), static_cast<uint32_t>(std::max(height, 0))};
+}
+
 }  // namespace
 
 Window::Window(const WindowOptions& options, InstanceOptions instance) {
@@ -152,16 +158,12 @@ std::unique_ptr<Device> Window::open_device(const WindowDevice& device) const {
   return std::make_unique<Device>(instance_, device.physical, DeviceOptions{.drawing_family = device.family});
 }
 
-VkExtent2D Window::framebuffer() const {
-  int width = 0, height = 0;
-  glfwGetFramebufferSize(window_, &width, &height);
-  return {static_cast<uint32_t>(std::max(width, 0)), static_cast<uint32_t>(std::max(height, 0))};
-}
+VkExtent2D Window::framebuffer() const { return size_of(glfwGetFramebufferSize, window_); }
 
-float Window::content_scale() const {
+DisplayScale Window::scale() const {
   float across = 1, down = 1;
   glfwGetWindowContentScale(window_, &across, &down);
-  return std::max(across, down);
+  return display_scale(std::max(across, down), framebuffer(), size_of(glfwGetWindowSize, window_));
 }
 
 bool Window::minimised() const { return glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE; }

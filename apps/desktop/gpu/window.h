@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/desktop/gpu/display_scale.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/instance.h"
 
@@ -47,7 +48,7 @@ class Window {
   std::unique_ptr<Device> open_device(const WindowDevice& device) const;
 
   VkExtent2D framebuffer() const;
-  float content_scale() const;
+  DisplayScale scale() const;
   bool minimised() const;
 
   std::function<void(std::vector<std::string>)> on_drop;
