@@ -327,8 +327,8 @@ void App::say(std::string sentence) {
 std::string App::said() const { return glfwGetTime() - said_at_ < 8 ? said_ : std::string(); }
 
 bool App::busy() const {
-  // Nobody draws the frame that something waits for while the window is minimised.
-  const bool frame_comes = !window_->minimised();
+  // Nobody draws the frame that something waits for while the window is hidden.
+  const bool frame_comes = !window_->hidden();
   return next_device_ || !worker_->idle() || !thumbnail_worker_->idle() || !export_worker_->idle() ||
          looking_->busy() || drawing_->busy() ||
          (frame_comes && (looking_->copying() || gpu_->frames->textures().waits_for_new()));
@@ -473,9 +473,11 @@ int App::run() {
     if (const DisplayScale scale = window_->scale(); scale != scale_) rescale(scale);
     timer.did(Part::other);
     gpu_->frames->collect();
-    const bool ready = due && gpu_->frames->ready(window_->framebuffer());
+    // What nobody sees is not drawn: the display may keep the images of a hidden window for as long as it is.
+    const bool hidden = window_->hidden();
+    const bool ready = due && !hidden && gpu_->frames->ready(window_->framebuffer());
     timer.did(Part::display);
-    if (ready || window_->minimised()) script_->step();
+    if (ready || hidden) script_->step();
     if (ready && !closing_) {
       last_frame = Clock::now();
       try {

@@ -131,11 +131,11 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   queue_family_ = *family;
 
   const EnabledFeatures features(capabilities_, functions, physical, draws);
-  const float priority = 1.0f;
+  const std::array<float, 2> priorities{1.0f, 1.0f};
   VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = queue_family_;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  queue.queueCount = draws && queue_families(functions, physical)[*family].queueCount > 1 ? 2 : 1;
+  queue.pQueuePriorities = priorities.data();
   VkDeviceCreateInfo info{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.pNext = &features.head();
   info.queueCreateInfoCount = 1;
@@ -150,6 +150,7 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   }
   volkLoadDeviceTable(table_.get(), handle_);
   table_->vkGetDeviceQueue(handle_, queue_family_, 0, &queue_);
+  table_->vkGetDeviceQueue(handle_, queue_family_, queue.queueCount - 1, &present_queue_);
 }
 
 void Device::create_allocator(VkPhysicalDevice physical, const DeviceOptions& options) {
@@ -185,12 +186,12 @@ void Device::submit(std::span<const VkSubmitInfo2> submissions, VkFence fence) {
 }
 
 VkResult Device::present(const VkPresentInfoKHR& info) {
-  const std::scoped_lock lock(queue_mutex_);
-  return table_->vkQueuePresentKHR(queue_, &info);
+  const std::scoped_lock lock(presents_apart() ? present_mutex_ : queue_mutex_);
+  return table_->vkQueuePresentKHR(present_queue_, &info);
 }
 
 void Device::wait_idle() {
-  const std::scoped_lock lock(queue_mutex_);
+  const std::scoped_lock lock(queue_mutex_, present_mutex_);
   check(table_->vkDeviceWaitIdle(handle_), "vkDeviceWaitIdle");
 }
 

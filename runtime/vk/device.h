@@ -22,6 +22,7 @@ struct DeviceOptions {
   // Each heap behaves as if it held no more than this; for tests and shared machines.
   std::optional<uint64_t> heap_limit;
   // For who draws, too: a queue family that does all that it needs, dynamic rendering, and the swapchain.
+  // Where the family has a second queue, frames are presented on that.
   std::optional<uint32_t> drawing_family;
 };
 
@@ -60,8 +61,10 @@ class Device {
 
   // vkQueueSubmit2, one caller at a time.
   void submit(std::span<const VkSubmitInfo2> submissions, VkFence fence = VK_NULL_HANDLE);
-  // vkQueuePresentKHR, for devices that draw.
+  // vkQueuePresentKHR, for devices that draw. It may wait for the display; submit() doesn't wait for it where
+  // presents_apart().
   VkResult present(const VkPresentInfoKHR& info);
+  bool presents_apart() const { return present_queue_ != queue_; }
   void wait_idle();
 
   // Names and labels for debuggers and validation messages; nothing happens without debug-utils.
@@ -94,9 +97,9 @@ class Device {
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice handle_ = VK_NULL_HANDLE;
   uint32_t queue_family_ = 0;
-  VkQueue queue_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE, present_queue_ = VK_NULL_HANDLE;  // the same one where there is no second
   VmaAllocator_T* allocator_ = nullptr;
-  std::mutex queue_mutex_;
+  std::mutex queue_mutex_, present_mutex_;  // of queue_, and of another present_queue_
   mutable std::mutex memory_mutex_;
   MemoryStatistics memory_;
 };

@@ -1,7 +1,8 @@
 // Calls of the driver that may wait for the queue. A device that is the CPU holds a lock while it runs a
 // command buffer, and making or destroying a view of an image takes that lock too; presenting there is a copy
-// that the host makes once everything before it is done. For such devices a thread makes these calls, one
-// after the other; elsewhere they are made at once.
+// that the host makes once everything before it is done. On any device presenting may wait for the display
+// (gpu/present_mode). Where that is so a thread makes these calls, one after the other; elsewhere they are
+// made at once.
 #pragma once
 
 #include <chrono>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "apps/desktop/gpu/color_image.h"
+#include "apps/desktop/gpu/present_mode.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
 
@@ -28,6 +29,14 @@ std::vector<Item> list(Function function, const char* name, Arguments... argumen
   check(function(arguments..., &count, items.data()), name);
   items.resize(count);
   return items;
+}
+
+VkPresentModeKHR present_mode(const Device& device, VkSurfaceKHR surface) {
+  const auto modes =
+      list<VkPresentModeKHR>(instance_function<PFN_vkGetPhysicalDeviceSurfacePresentModesKHR>(
+                                 device, "vkGetPhysicalDeviceSurfacePresentModesKHR"),
+                             "vkGetPhysicalDeviceSurfacePresentModesKHR", device.physical(), surface);
+  return choose_present_mode(modes, device.presents_apart());
 }
 
 DeviceHandle<VkSemaphore> make_semaphore(Device& device) {
@@ -52,7 +61,8 @@ constexpr ImageUse presented{VK_IMAGE_LAYOUT_PRESENT_SRC_KHR, VK_PIPELINE_STAGE_
 Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size)
     : device_(device),
       surface_(surface),
-      display_calls_(device.capabilities().type == DeviceType::cpu),
+      mode_(present_mode(device, surface)),
+      display_calls_(device.capabilities().type == DeviceType::cpu || waits_for_display(mode_)),
       texture_calls_(device.capabilities().type == DeviceType::cpu) {
   const auto formats =
       list<VkSurfaceFormatKHR>(instance_function<PFN_vkGetPhysicalDeviceSurfaceFormatsKHR>(

@@ -86,8 +86,8 @@ class Frames {
 
   Device& device_;
   VkSurfaceKHR surface_;
+  VkPresentModeKHR mode_;
   VkSurfaceFormatKHR format_{};
-  VkPresentModeKHR mode_ = VK_PRESENT_MODE_FIFO_KHR;
   SlowCalls display_calls_, texture_calls_;  // presents don't wait behind textures
   Swapchain swapchain_;
   bool outdated_ = false;  // it can't be drawn to any more

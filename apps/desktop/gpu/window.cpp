@@ -166,6 +166,10 @@ DisplayScale Window::scale() const {
   return display_scale(std::max(across, down), framebuffer(), size_of(glfwGetWindowSize, window_));
 }
 
-bool Window::minimised() const { return glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE; }
+bool Window::hidden() const {
+  const VkExtent2D size = framebuffer();
+  return size.width == 0 || size.height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE ||
+         glfwGetWindowAttrib(window_, GLFW_VISIBLE) == GLFW_FALSE;
+}
 
 }  // namespace vitrine::desktop

@@ -49,7 +49,8 @@ class Window {
 
   VkExtent2D framebuffer() const;
   DisplayScale scale() const;
-  bool minimised() const;
+  // Nobody can see what is drawn. Displays do not always tell: under Wayland they never do.
+  bool hidden() const;
 
   std::function<void(std::vector<std::string>)> on_drop;
 
