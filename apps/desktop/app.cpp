@@ -82,15 +82,20 @@ void App::make_gpu(std::unique_ptr<Device> device) {
   };
   const auto found = std::ranges::find_if(devices_, same);
   device_index_ = found == devices_.end() ? 0 : static_cast<size_t>(found - devices_.begin());
-  gpu_ = std::make_unique<Gpu>(*window_, std::move(device));
-  facts_ = vitrine::device_facts(gpu_->device->capabilities());
-  TextureStore& textures = gpu_->frames->textures();
-  const auto wake = [] { glfwPostEmptyEvent(); };
-  thumbnails_ = std::make_unique<Thumbnails>(textures, *library_);
-  looking_ = std::make_unique<Looking>(*gpu_->pipelines, textures, *worker_, options_.dtype);
-  looking_->turn_by_exif(options_.exif);
-  drawing_ = std::make_unique<Drawing>(*gpu_->pipelines, textures, shipped_digit_model(), wake);
-  training_ = std::make_unique<Training>(*gpu_->pipelines, textures, wake);
+  try {
+    gpu_ = std::make_unique<Gpu>(*window_, std::move(device));
+    facts_ = vitrine::device_facts(gpu_->device->capabilities());
+    TextureStore& textures = gpu_->frames->textures();
+    const auto wake = [] { glfwPostEmptyEvent(); };
+    thumbnails_ = std::make_unique<Thumbnails>(textures, *library_);
+    looking_ = std::make_unique<Looking>(*gpu_->pipelines, textures, *worker_, options_.dtype);
+    looking_->turn_by_exif(options_.exif);
+    drawing_ = std::make_unique<Drawing>(*gpu_->pipelines, textures, shipped_digit_model(), wake);
+    training_ = std::make_unique<Training>(*gpu_->pipelines, textures, wake);
+  } catch (...) {
+    drop_gpu();  // all of it is there, or nothing
+    throw;
+  }
   scale_ = {.layout = 0};  // the fonts belong to the textures
 }
 
@@ -115,7 +120,7 @@ void App::rescale(const DisplayScale& scale) {
   scale_ = scale;
   load_fonts(scale);
   apply_theme(dark_, scale.layout);
-  gpu_->frames->renderer().upload_fonts();
+  gpu_->frames->upload_fonts();
 }
 
 // ---- actions ----
@@ -197,8 +202,15 @@ void App::change_device() {
   const ModelChoice model = looking_->model_choice();
   const MapSelection selection = looking_->selection();
   DigitCanvas canvas = std::move(drawing_->canvas);
+  const size_t before = device_index_;
   drop_gpu();
-  make_gpu(std::move(device));
+  try {
+    make_gpu(std::move(device));
+  } catch (const Error& error) {
+    // Another program may have what the chosen one lacks now. The one of before has just worked.
+    make_gpu(window_->open_device(devices_[before]));
+    say_error(error.what());
+  }
   drawing_->canvas = std::move(canvas);
   looking_->choose_model(model);
   looking_->select(selection);
@@ -449,7 +461,7 @@ double App::frame_seconds() const {
   return busy() || training_->running() || script_->running() ? waiting : resting;
 }
 
-int App::run() {
+void App::loop() {
   Clock::time_point last_frame = Clock::now() - std::chrono::seconds(1);
   while (!closing_ && glfwWindowShouldClose(window_->handle()) == GLFW_FALSE) {
     const double left = frame_seconds() - seconds_since(last_frame);
@@ -467,6 +479,7 @@ int App::run() {
     try {
       update();
     } catch (const Error& error) {
+      if (!gpu_) throw;  // there is no device to go on with
       say_error(error.what());
     }
     // Where that fails there are no letters to say it with.
@@ -498,16 +511,26 @@ int App::run() {
     constexpr double noticeable = 2;  // milliseconds
     if (ready || times.turn > noticeable) script_->log().add(times);
   }
+}
+
+int App::run() {
+  int status = 0;
+  try {
+    loop();
+  } catch (const Error& error) {
+    // Before all is taken down: with a device that was lost, that may not come to its end.
+    std::fprintf(stderr, "vitrine-desktop: %s\n", error.what());
+    status = error.exit_status();
+  }
   glfwHideWindow(window_->handle());
   script_->log().finish();
   if (options_.script.any()) std::printf("%s\n", script_->log().sentence().c_str());
   drop_gpu();
-  int status = 0;
   if (options_.script.any())
     std::printf("device memory at exit: %llu allocations\n", static_cast<unsigned long long>(alive_at_end_));
   if (!validation_messages_.empty()) {
     std::fprintf(stderr, "vitrine-desktop: %zu validation messages\n", validation_messages_.size());
-    status = 1;
+    if (status == 0) status = 1;
   }
   return status;
 }

@@ -109,6 +109,7 @@ class App {
   void rescale(const DisplayScale& scale);
   void begin_training(const std::function<void()>& begin);
   std::vector<CsvRow> device_rows() const;
+  void loop();
   void update();
   void build_frame();
   void handle_shortcuts();

@@ -1,4 +1,4 @@
-// Frames on a surface without a display: who waits for whom.
+// Frames on a surface without a display: what is said when the device is lost, and who waits for whom.
 #include "apps/desktop/gpu/frames.h"
 
 #include <imgui.h>
@@ -114,7 +114,7 @@ TEST_CASE("frames are drawn to a surface without a display") {
   Interface interface;
   {
     Frames frames(*screen.device, screen.surface, size);
-    frames.renderer().upload_fonts();
+    frames.upload_fonts();
     Image shown;
     for (int i = 0; i < 5; ++i) {
       frames.capture([&](const Image& image) { shown = image; });
@@ -127,6 +127,70 @@ TEST_CASE("frames are drawn to a surface without a display") {
   }
   CHECK(screen.device->allocations() == 0);
   CHECK(screen.messages == std::vector<std::string>{});
+}
+
+TEST_CASE("where the device is lost while it draws, that is one sentence, and all is taken down in order") {
+  struct Fault {
+    const char* call;
+    void (*inject)(VolkDeviceTable&);
+  };
+  const Fault faults[] = {
+      {"vkQueuePresentKHR",
+       [](VolkDeviceTable& vk) {
+         vk.vkQueuePresentKHR = [](VkQueue, const VkPresentInfoKHR*) { return VK_ERROR_DEVICE_LOST; };
+       }},
+      {"vkAcquireNextImageKHR",
+       [](VolkDeviceTable& vk) {
+         vk.vkAcquireNextImageKHR = [](VkDevice, VkSwapchainKHR, uint64_t, VkSemaphore, VkFence, uint32_t*) {
+           return VK_ERROR_DEVICE_LOST;
+         };
+       }},
+      {"vkQueueSubmit2",
+       [](VolkDeviceTable& vk) {
+         vk.vkQueueSubmit2 = [](VkQueue, uint32_t, const VkSubmitInfo2*, VkFence) {
+           return VK_ERROR_DEVICE_LOST;
+         };
+       }},
+      {"vkGetFenceStatus",
+       [](VolkDeviceTable& vk) {
+         vk.vkGetFenceStatus = [](VkDevice, VkFence) { return VK_ERROR_DEVICE_LOST; };
+       }},
+  };
+  for (const Fault& fault : faults) {
+    INFO(fault.call);
+    Screen screen;
+    Interface interface;
+    VolkDeviceTable& vk = screen.device->vk();
+    auto frames = std::make_unique<Frames>(*screen.device, screen.surface, size);
+    frames->upload_fonts();
+    draw_frame(*frames, interface);
+    finish(*frames);
+    const VolkDeviceTable working = vk;
+    fault.inject(vk);
+    std::string said;
+    try {
+      for (int i = 0; i < 3; ++i) {
+        draw_frame(*frames, interface);
+        finish(*frames);
+      }
+    } catch (const Error& error) {
+      CHECK(error.exit_status() == 1);
+      said = error.what();
+    }
+    CHECK(said == "device '" + screen.device->capabilities().name +
+                      "' can't draw into the window any more: " + fault.call +
+                      " failed with VK_ERROR_DEVICE_LOST");
+    // A device that is lost says so to whoever waits for it, too.
+    static PFN_vkDeviceWaitIdle wait_idle;
+    wait_idle = working.vkDeviceWaitIdle;
+    vk.vkDeviceWaitIdle = [](VkDevice device) {
+      wait_idle(device);  // this one is not lost
+      return VK_ERROR_DEVICE_LOST;
+    };
+    frames.reset();
+    vk = working;
+    CHECK(screen.device->allocations() == 0);
+  }
 }
 
 TEST_CASE("a display that takes no frames holds up nobody who computes, where there is a second queue") {

@@ -39,6 +39,17 @@ VkPresentModeKHR present_mode(const Device& device, VkSurfaceKHR surface) {
   return choose_present_mode(modes, device.presents_apart());
 }
 
+// What `call` returns; what it fails with is the end of drawing.
+template <typename Call>
+auto drawing(const Device& device, Call call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw Error(ErrorCode::failed, "device '" + device.capabilities().name +
+                                       "' can't draw into the window any more: " + error.what());
+  }
+}
+
 DeviceHandle<VkSemaphore> make_semaphore(Device& device) {
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
   VkSemaphore made = VK_NULL_HANDLE;
@@ -93,7 +104,11 @@ Frames::Frames(Device& device, VkSurfaceKHR surface, VkExtent2D size)
 Frames::~Frames() {
   if (presenting_.valid()) presenting_.wait();
   if (making_.valid()) making_.wait();
-  device_.wait_idle();
+  try {
+    device_.wait_idle();
+  } catch (const Error&) {
+    // A device that was lost has nothing under way.
+  }
   renderer_.reset();
   textures_->finished(UINT64_MAX);
 }
@@ -183,7 +198,20 @@ bool Frames::idle() const {
   return std::ranges::all_of(slots_, [](const Slot& slot) { return slot.frame == 0; });
 }
 
+void Frames::upload_fonts() {
+  drawing(device_, [this] { renderer_->upload_fonts(); });
+}
 void Frames::collect() {
+  drawing(device_, [this] { take_finished(); });
+}
+bool Frames::ready(VkExtent2D size) {
+  return drawing(device_, [&] { return take_image(size); });
+}
+void Frames::draw(const ImDrawData& data) {
+  drawing(device_, [&] { submit_frame(data); });
+}
+
+void Frames::take_finished() {
   if (presenting_.valid()) {
     if (!has_come(presenting_)) return;
     const VkResult result = presenting_.get();
@@ -212,7 +240,7 @@ void Frames::collect() {
   }
 }
 
-bool Frames::ready(VkExtent2D size) {
+bool Frames::take_image(VkExtent2D size) {
   if (presenting_.valid()) return false;
   if (making_.valid()) {
     if (!has_come(making_)) return false;
@@ -309,7 +337,7 @@ void Frames::capture(std::function<void(Image)> take) {
   captures_.push_back(std::move(take));
 }
 
-void Frames::draw(const ImDrawData& data) {
+void Frames::submit_frame(const ImDrawData& data) {
   Slot& slot = slots_[next_frame_ % slots_.size()];
   slot.frame = next_frame_++;
   slot.image = *acquired_;

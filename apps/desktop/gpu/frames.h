@@ -32,8 +32,12 @@ class Frames {
   Frames& operator=(const Frames&) = delete;
 
   TextureStore& textures() { return *textures_; }
-  UiRenderer& renderer() { return *renderer_; }
 
+  // Error(failed) of what follows says that nothing can be drawn any more, and why: nothing can be said in
+  // the window then either.
+
+  // ImGui's font atlas as it is now.
+  void upload_fonts();
   // Takes back what the device and the display have finished; to be called often.
   void collect();
   // Whether a frame can be drawn now into a window of `size`.
@@ -77,6 +81,9 @@ class Frames {
     uint64_t until = 0;
   };
 
+  void take_finished();
+  bool take_image(VkExtent2D size);
+  void submit_frame(const ImDrawData& data);
   // Without a handle where the window has no area.
   Swapchain make_swapchain(VkExtent2D size, VkSwapchainKHR old) const;
   void take_swapchain(Swapchain swapchain);

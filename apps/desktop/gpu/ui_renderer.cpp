@@ -137,8 +137,7 @@ void UiRenderer::upload_fonts() {
 
 bool UiRenderer::has_fonts() const {
   if (fonts_ && fonts_->failed()) {
-    throw Error(ErrorCode::failed,
-                "device '" + device_.capabilities().name + "' could not make the picture of the letters");
+    throw Error(ErrorCode::failed, "the picture of the letters could not be made");
   }
   return fonts_ && fonts_->made();
 }
