@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
@@ -22,7 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr int patience_seconds = 300;
 
 struct Verdict {
-  std::string name, certificate;
+  std::string name;
+  std::vector<std::string> certificates;
   std::optional<std::string> fault;
 };
 struct Verdicts {
@@ -49,7 +51,7 @@ void test_from(size_t first, const CommonOptions& common, const std::string& onl
     report(text_of(line));
     for (size_t i = first; i < all.tests().size(); ++i) {
       const selftest::SelfTest& test = all.tests()[i];
-      report(text_of({{"begin", test.name()}, {"certificate", test.certificate}}));
+      report(text_of({{"begin", test.name()}, {"certificates", test.certificates}}));
       std::optional<std::string> fault;
       try {
         fault = selftest::fault_of(pipelines, test);
@@ -83,8 +85,8 @@ Verdicts test_all(const CommonOptions& common, const std::string& only) {
         if (!progress) progress.emplace("kernel configurations", total);
       }
       if (line.contains("begin")) {
-        verdicts.tested.push_back(
-            {line["begin"].get<std::string>(), line["certificate"].get<std::string>(), std::nullopt});
+        verdicts.tested.push_back({line["begin"].get<std::string>(),
+                                   line["certificates"].get<std::vector<std::string>>(), std::nullopt});
         under_way = true;
       }
       if (line.contains("end")) {
@@ -107,7 +109,7 @@ Verdicts test_all(const CommonOptions& common, const std::string& only) {
 void print_json(const Verdicts& verdicts) {
   for (const Verdict& verdict : verdicts.tested) {
     Json line{{"kernel", verdict.name},
-              {"certificate", verdict.certificate},
+              {"certificates", verdict.certificates},
               {"verdict", verdict.fault ? "failed" : "passed"}};
     if (verdict.fault) line["reason"] = *verdict.fault;
     std::printf("%s\n", text_of(line).c_str());
@@ -128,7 +130,8 @@ void print_text(const Verdicts& verdicts) {
     Row& row = rows[verdict.name.substr(0, verdict.name.find(':'))];
     ++row.tested;
     if (verdict.fault) {
-      row.faults += "  must not be used: " + verdict.certificate + ": " + *verdict.fault + "\n";
+      row.faults += "  must not be used: " + verdict.name + ": " + *verdict.fault + "\n";
+      for (const std::string& certificate : verdict.certificates) row.faults += "    " + certificate + "\n";
     } else {
       ++row.passed;
     }
@@ -151,7 +154,11 @@ void run_self_tests(const CommonOptions& common, const std::string& only, bool j
   KernelChoices found;
   size_t failed = 0;
   for (const Verdict& verdict : verdicts.tested) {
-    found.certificates[verdict.certificate] = verdict.fault.value_or("");
+    // One wrong result outweighs all right ones of the same code.
+    for (const std::string& key : verdict.certificates) {
+      std::string& kept = found.certificates[key];
+      if (kept.empty()) kept = verdict.fault.value_or("");
+    }
     failed += verdict.fault.has_value();
   }
   const std::filesystem::path stored = add_kernel_choices(capabilities, found);

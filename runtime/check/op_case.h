@@ -56,6 +56,7 @@ struct OpCase {
   bool exact = false;            // every value must be equal
   bool pixels = false;           // u32 results are four bytes each, which may be off by one
   bool allow_nonfinite = false;  // the reference holds NaN or Inf: they must come out in the same places
+  bool for_its_path = false;     // the self-test runs only code on it that no case before it has run
 };
 
 // A case whose node has one result.

@@ -1,13 +1,17 @@
 #include "runtime/graph/kernel_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ranges>
 
 #include "runtime/util/error.h"
+#include "runtime/vk/reflection.h"
 
 namespace vitrine {
 namespace {
+
+using namespace std::string_view_literals;
 
 // FNV-1a, 64 bits: tells versions of a shader apart, which is all that it is for.
 uint64_t hash_of(std::span<const uint32_t> words) {
@@ -24,23 +28,59 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
   return text;
 }
 
+// The numbers among the specialization constants that stand for a choice.
+constexpr std::array choices{"activation"sv, "function"sv, "k_multiple"sv};
+// What is fused behind a product (shaders/lib/epilogue.glsl).
+constexpr std::string_view fused = "epilogue_";
+
+bool chooses_path(const ReflectedConstant& constant) {
+  if (constant.name.starts_with(fused)) return false;
+  return constant.is_switch || std::ranges::find(choices, constant.name) != choices.end();
+}
+
+// "overlap,k_multiple=16": the switches that are on, and the choices.
+std::string path_of(const Dispatch& dispatch) {
+  std::string path;
+  for (const ReflectedConstant& constant : reflect(dispatch.shader->words).constants) {
+    if (!chooses_path(constant) || constant.id >= dispatch.constants.size()) continue;
+    const uint32_t value = dispatch.constants[constant.id];
+    if (constant.is_switch && value == 0) continue;
+    path += (path.empty() ? "" : ",") + constant.name;
+    if (!constant.is_switch) path += "=" + std::to_string(value);
+  }
+  return path;
+}
+
+// Into how many slices a sum is cut is a size, although a configuration names it.
+std::string certificate_prefix(const OpDef& op, const Candidate& candidate) {
+  const std::string name = candidate.name();
+  return std::string(op.name) + "=" + name.substr(0, name.find("/slices")) + " ";
+}
+
 // Certificates of a candidate, whatever its code was when they were made.
 auto certificates_of(const OpDef& op, const Candidate& candidate, const KernelChoices& known) {
-  const std::string prefix = std::string(op.name) + "=" + candidate.name() + " ";
+  const std::string prefix = certificate_prefix(op, candidate);
   const auto is_behind = [&](const auto& each) { return !each.first.starts_with(prefix); };
   const auto first = known.certificates.lower_bound(prefix);
   return std::ranges::subrange(first, std::find_if(first, known.certificates.end(), is_behind));
 }
 
-// What the self-test said of the code that the candidate would run here, empty where it passed; nothing where
-// it was not tested. Only near a certificate is a kernel lowered to learn which code that is.
+// What the self-test said of the code that the candidate would run here, empty where all of it passed;
+// nothing where some was not tested. Only near a certificate is a kernel lowered to learn which code that is.
 std::optional<std::string> verdict_of(const LowerContext& context, const Candidate& candidate,
                                       const KernelChoices& known) {
   const OpDef& op = *context.node().op;
   if (certificates_of(op, candidate, known).empty()) return std::nullopt;
-  const auto found = known.certificates.find(certificate_key(op, candidate, lower_as(context, candidate)));
-  if (found == known.certificates.end()) return std::nullopt;
-  return found->second;
+  std::optional<std::string> verdict = "";
+  for (const std::string& key : certificate_keys(op, candidate, lower_as(context, candidate))) {
+    const auto found = known.certificates.find(key);
+    if (found == known.certificates.end()) {
+      verdict = std::nullopt;
+    } else if (!found->second.empty()) {
+      return found->second;
+    }
+  }
+  return verdict;
 }
 
 std::string_view kernel_part(std::string_view name) { return name.substr(0, name.find(':')); }
@@ -203,18 +243,21 @@ std::string node_key(const Graph& graph, const Node& node) {
   return key + ")" + node.attributes.to_string();
 }
 
-std::string certificate_key(const OpDef& op, const Candidate& candidate, const Lowered& lowered) {
-  std::string key = std::string(op.name) + "=" + candidate.name();
+std::vector<std::string> certificate_keys(const OpDef& op, const Candidate& candidate,
+                                          const Lowered& lowered) {
+  std::vector<std::string> keys;
   const auto add = [&](const Dispatch& dispatch) {
     char hash[20];
     std::snprintf(hash, sizeof hash, "%016llx",
                   static_cast<unsigned long long>(hash_of(dispatch.shader->words)));
-    key +=
-        " " + std::string(dispatch.shader->shader) + "." + std::string(dispatch.shader->variant) + "#" + hash;
+    std::string key = certificate_prefix(op, candidate) + std::string(dispatch.shader->shader) + "." +
+                      std::string(dispatch.shader->variant) + "#" + hash;
+    if (const std::string path = path_of(dispatch); !path.empty()) key += " " + path;
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(std::move(key));
   };
   for (const Dispatch& dispatch : lowered.dispatches) add(dispatch);
   for (const Pack& pack : lowered.packs) add(pack.dispatch);
-  return key;
+  return keys;
 }
 
 std::optional<std::string> failure_of(const LowerContext& context, const Candidate& candidate,

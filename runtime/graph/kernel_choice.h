@@ -32,20 +32,23 @@ Lowered lower_as(const LowerContext& context, const Candidate& candidate);
 // which of them are constants, its attributes. Nodes with equal keys are the same work.
 std::string node_key(const Graph& graph, const Node& node);
 
-// Names a candidate with the very code that it runs: a changed shader has another key.
-std::string certificate_key(const OpDef& op, const Candidate& candidate, const Lowered& lowered);
+// Name a candidate with the very code that it runs, one piece each: a shader, and what chooses a path through
+// it. These are its switches, and numbers that stand for a choice; sizes and tiles run the same code, and how
+// a product goes on is tested with all of it and with none. A changed shader has another key.
+std::vector<std::string> certificate_keys(const OpDef& op, const Candidate& candidate,
+                                          const Lowered& lowered);
 
 // What is known of a device and its driver.
 struct KernelChoices {
   // node_key -> the fastest candidate's name
   std::map<std::string, std::string, std::less<>> tuned;
-  // certificate_key -> how the self-test failed; empty: it passed
+  // each of certificate_keys -> how the self-test failed; empty: it passed
   std::map<std::string, std::string, std::less<>> certificates;
   bool operator==(const KernelChoices&) const = default;
 };
 
-// How the candidate failed its self-test with the code that it would run here; nothing where it passed or
-// was not tested.
+// How the candidate failed its self-test with any of the code that it would run here; nothing where it passed
+// or was not tested.
 std::optional<std::string> failure_of(const LowerContext& context, const Candidate& candidate,
                                       const KernelChoices& known);
 

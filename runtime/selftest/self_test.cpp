@@ -67,12 +67,18 @@ void SelfTests::add(const OpDef& op, const KernelDef& kernel, const std::vector<
     if (kernel.configurations) configurations = kernel.configurations(context);
     for (std::string& configuration : configurations) {
       Candidate candidate{&kernel, std::move(configuration)};
-      std::string certificate = certificate_key(op, candidate, lower_as(context, candidate));
-      const auto at = std::ranges::find(tests_, certificate, &SelfTest::certificate);
+      std::vector<std::string> certificates = certificate_keys(op, candidate, lower_as(context, candidate));
+      const bool is_new = std::ranges::count_if(certificates, [&](const std::string& key) {
+                            return certified_.insert(key).second;
+                          }) != 0;
+      if (op_case->for_its_path && !is_new) continue;
+      const auto at = std::ranges::find_if(tests_, [&](const SelfTest& test) {
+        return test.certificates == certificates && test.candidate.name() == candidate.name();
+      });
       if (at != tests_.end()) {
         at->cases.push_back(op_case);
       } else {
-        tests_.push_back({&op, std::move(candidate), std::move(certificate), {op_case}});
+        tests_.push_back({&op, std::move(candidate), std::move(certificates), {op_case}});
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace vitrine::selftest {
 struct SelfTest {
   const OpDef* op = nullptr;
   Candidate candidate;
-  std::string certificate;                      // certificate_key: one of each for each kind of storage
+  std::vector<std::string> certificates;        // certificate_keys of what the cases run
   std::vector<const reference::OpCase*> cases;  // that this code runs
   std::string name() const { return std::string(op->name) + "=" + candidate.name(); }
 };
@@ -46,6 +47,7 @@ class SelfTests {
   std::vector<std::unique_ptr<const reference::OpCase>> cases_;
   std::vector<SelfTest> tests_;
   std::vector<UntestedKernel> untested_;
+  std::set<std::string> certified_;  // the certificates of all tests
 };
 
 // What is wrong with the first case that isn't right; nothing where all are.

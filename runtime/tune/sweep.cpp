@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "runtime/check/lone_node.h"
@@ -302,15 +303,28 @@ class Sweeper {
   std::string fault_on_cases(const Bench& bench, const Candidate& candidate, bool behind_a_right_one) {
     const LowerContext context = bench.context();
     const OpDef& op = *context.node().op;
-    const std::string key = certificate_key(op, candidate, lower_as(context, candidate));
-    for (const KernelChoices* choices : {&options_.known, &std::as_const(result_.found)}) {
-      const auto verdict = choices->certificates.find(key);
-      if (verdict != choices->certificates.end()) return verdict->second;
+    std::set<std::string> unknown;
+    for (const std::string& key : certificate_keys(op, candidate, lower_as(context, candidate))) {
+      bool known = false;
+      for (const KernelChoices* choices : {&options_.known, &std::as_const(result_.found)}) {
+        const auto verdict = choices->certificates.find(key);
+        if (verdict == choices->certificates.end()) continue;
+        if (!verdict->second.empty()) return verdict->second;
+        known = true;
+      }
+      if (!known) unknown.insert(key);
     }
+    if (unknown.empty()) return "";
     const auto& tests =
         self_tests_.try_emplace(&op, pipelines_.device().capabilities(), op).first->second.tests();
-    const auto test = std::ranges::find(tests, key, &selftest::SelfTest::certificate);
-    if (test != tests.end()) return selftest::fault_of(pipelines_, *test).value_or("");
+    for (const selftest::SelfTest& test : tests) {
+      const auto wanted = [&](const std::string& key) { return unknown.contains(key); };
+      if (test.candidate.name() != candidate.name() || std::ranges::none_of(test.certificates, wanted))
+        continue;
+      if (const auto fault = selftest::fault_of(pipelines_, test)) return *fault;
+      for (const std::string& key : test.certificates) unknown.erase(key);
+    }
+    if (unknown.empty()) return "";
     if (!behind_a_right_one)
       throw Error(ErrorCode::failed,
                   "none of its operator's cases runs it, so nothing shows whether it is right");
@@ -320,9 +334,11 @@ class Sweeper {
   // One wrong result outweighs all right ones.
   void certify(const Bench& bench, const Candidate& candidate, const std::string& fault) {
     const LowerContext context = bench.context();
-    const std::string key = certificate_key(*context.node().op, candidate, lower_as(context, candidate));
-    std::string& verdict = result_.found.certificates[key];
-    if (verdict.empty()) verdict = fault;
+    for (const std::string& key :
+         certificate_keys(*context.node().op, candidate, lower_as(context, candidate))) {
+      std::string& verdict = result_.found.certificates[key];
+      if (verdict.empty()) verdict = fault;
+    }
   }
 
   PipelineStore& pipelines_;

@@ -363,9 +363,11 @@ class Reader {
       ReflectedConstant constant{.id = *entry.spec_id, .name = entry.name};
       switch (entry.opcode) {
         case spv::spec_constant_true:
+          constant.is_switch = true;
           constant.default_value = 1;
           break;
         case spv::spec_constant_false:
+          constant.is_switch = true;
           break;
         case spv::spec_constant: {
           constant.bytes = std::max<uint32_t>(4, at(find(entry.type).operands, 0) / 8);

@@ -22,6 +22,7 @@ struct ReflectedBinding {
 struct ReflectedConstant {
   uint32_t id = 0;             // constant_id
   uint32_t bytes = 4;          // 8 for 64-bit types
+  bool is_switch = false;      // a bool, else a number
   uint64_t default_value = 0;  // bits
   std::string name;
 };

@@ -39,9 +39,9 @@ layout(constant_id = 5) const uint lanes = 32;
 layout(constant_id = 6) const uint rows = 1;  // at least p.m
 layout(constant_id = 7) const uint columns = 2;
 layout(constant_id = 8) const uint depth = 768;  // K
+layout(constant_id = 9) const bool whole_runs = false;  // K is a multiple of run
 
 const uint run = 4 * FOURS;  // values in 16 bytes
-const bool whole_runs = depth % run == 0;
 const uint runs = (depth + run - 1) / run;
 const uint outputs = rows * columns;
 const uint pitch = threads + 1;  // odd: the outputs of a group lie in different banks

@@ -97,7 +97,7 @@ std::string certificate_of(std::string_view name) {
   const Capabilities device = test::rich_gpu();
   const LowerContext context(*graph, graph->nodes()[0], device);
   const Candidate candidate = candidate_named(made_up_op, name);
-  return certificate_key(made_up_op, candidate, lower_as(context, candidate));
+  return certificate_keys(made_up_op, candidate, lower_as(context, candidate)).at(0);
 }
 
 }  // namespace

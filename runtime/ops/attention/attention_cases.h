@@ -18,19 +18,26 @@ namespace vitrine {
 struct AttentionCase {
   uint64_t batch, heads, queries, keys, width;
   double drop_rate = 0;
+  bool store_lse = true;
+  // Where the heads begin in a row of q and of k, and what is behind the last one: with heads of whole
+  // eights, all of a row is.
+  static constexpr uint64_t q_offset = 8, k_offset = 16, rest = 8;
+  uint64_t q_row() const { return q_offset + heads * width + rest; }
+  uint64_t k_row() const { return k_offset + heads * width + rest; }
   AttentionOptions options(std::span<const ValueId> ids = {}) const {
     return {.heads = heads,
             .key_width = width,
-            .q_offset = 4,
-            .k_offset = 8,
+            .q_offset = q_offset,
+            .k_offset = k_offset,
             .scale = 1 / std::sqrt(static_cast<double>(width)),
-            .store_lse = true,
+            .store_lse = store_lse,
             .drop_rate = drop_rate,
             .drop_stream = 4,
             .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{}};
   }
   std::string label() const {
-    return std::to_string(heads) + " heads of " + std::to_string(width) + (drop_rate != 0 ? ", dropout" : "");
+    return std::to_string(heads) + " heads of " + std::to_string(width) +
+           (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp");
   }
   // The weights' factors, and the step of which they are drawn.
   reference::WeightFactor factor() const {
@@ -49,24 +56,26 @@ struct AttentionCase {
   }
   // q and k with more in their rows than the heads; values apart.
   std::vector<reference::OpInput> inputs(DType dtype) const {
-    return {{reference::random_tensor({batch, queries, heads * width + 8}, dtype, 1, -2, 2)},
-            {reference::random_tensor({batch, keys, heads * width + 12}, dtype, 2, -2, 2)},
+    return {{reference::random_tensor({batch, queries, q_row()}, dtype, 1, -2, 2)},
+            {reference::random_tensor({batch, keys, k_row()}, dtype, 2, -2, 2)},
             {reference::random_tensor({batch, keys, heads * width}, dtype, 3)}};
   }
   reference::Attention expected(const std::vector<reference::OpInput>& in) const {
     return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor());
   }
   reference::Heads q(const std::vector<reference::OpInput>& in) const {
-    return {in[0].tensor.values, queries, heads * width + 8, 4, width};
+    return {in[0].tensor.values, queries, q_row(), q_offset, width};
   }
   reference::Heads k(const std::vector<reference::OpInput>& in) const {
-    return {in[1].tensor.values, keys, heads * width + 12, 8, width};
+    return {in[1].tensor.values, keys, k_row(), k_offset, width};
   }
   reference::Heads v(const std::vector<reference::OpInput>& in) const {
     return {in[2].tensor.values, keys, heads * width, 0, width};
   }
 };
-constexpr AttentionCase small_attention{1, 2, 5, 7, 4}, usual_attention{2, 2, 37, 41, 64},
-    dropped_attention{2, 2, 37, 41, 64, 0.25};
+// Heads of an odd width, and those of most models; so many keys that kernels take as many at a time as of
+// 197.
+constexpr AttentionCase small_attention{1, 2, 5, 7, 5}, usual_attention{2, 2, 37, 43, 64},
+    dropped_attention{2, 2, 41, 37, 64, 0.25}, attention_without_lse{2, 2, 37, 43, 64, 0, false};
 
 }  // namespace vitrine

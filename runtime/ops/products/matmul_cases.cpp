@@ -14,9 +14,21 @@ using reference::LoneNode, reference::OpCase, reference::Sample, reference::Valu
     reference::optional_values, reference::random_tensor, reference::rows_of, reference::rows_sample,
     reference::some_rows;
 
-OpCase bare_matmul(DType in, DType out, uint64_t m, uint64_t n, uint64_t k) {
+struct MatmulSize {
+  uint64_t m, n, k;
+  std::string label() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
+};
+// Of a depth that four doesn't divide; a weight so small that a row stays in registers; over more than one of
+// most tiles; of whole steps and runs, as a model's products are, with one of the largest tiles inside; and
+// the same of a few rows.
+constexpr MatmulSize odd{5, 67, 37}, small{19, 29, 23}, mixed{131, 137, 72}, whole{131, 264, 384},
+    few{5, 60, 64};
+
+// The bare product.
+OpCase bare_matmul(const MatmulSize& size, DType in, DType out) {
+  const auto [m, n, k] = size;
   OpCase c;
-  c.label = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+  c.label = size.label();
   c.inputs = {{random_tensor({m, k}, in, 1)}, {random_tensor({n, k}, in, 2), Role::constant}};
   c.expected = {reference::matmul(c.inputs[0].tensor.values, c.inputs[1].tensor.values, m, n, k, {})};
   c.build = [out](Graph& graph, std::span<const ValueId> ids) {
@@ -25,11 +37,11 @@ OpCase bare_matmul(DType in, DType out, uint64_t m, uint64_t n, uint64_t k) {
   return c;
 }
 
-// All that can be fused behind it, over more than one of the largest tiles.
-OpCase full_matmul(DType in, DType out) {
-  constexpr uint64_t m = 131, n = 137, k = 72;
+// All that can be fused behind it.
+OpCase full_matmul(const MatmulSize& size, DType in, DType out) {
+  const auto [m, n, k] = size;
   OpCase c;
-  c.label = "131x137x72 with everything behind it";
+  c.label = size.label() + " with everything behind it";
   c.inputs = {{random_tensor({m, k}, in, 3)},
               {random_tensor({n, k}, in, 4), Role::constant},
               {random_tensor({n}, DType::f32, 5), Role::constant},
@@ -44,6 +56,11 @@ OpCase full_matmul(DType in, DType out) {
         graph, "y", ids[0], ids[1],
         {.bias = ids[2], .activation = Activation::gelu, .scale = ids[3], .residual = ids[4], .out = out})};
   };
+  return c;
+}
+
+OpCase for_its_path(OpCase c) {
+  c.for_its_path = true;
   return c;
 }
 
@@ -63,9 +80,12 @@ std::vector<OpCase> matmul_cases() {
   std::vector<OpCase> cases;
   for (const auto& [in, out] :
        {std::pair{DType::f32, DType::f32}, {DType::f16, DType::f16}, {DType::f16, DType::f32}}) {
-    cases.push_back(bare_matmul(in, out, 5, 67, 37));   // four doesn't divide the depth
-    cases.push_back(bare_matmul(in, out, 19, 29, 23));  // a weight so small that a row stays in registers
-    cases.push_back(full_matmul(in, out));
+    cases.push_back(bare_matmul(odd, in, out));
+    cases.push_back(bare_matmul(small, in, out));
+    cases.push_back(full_matmul(mixed, in, out));
+    cases.push_back(for_its_path(full_matmul(whole, in, out)));
+    cases.push_back(for_its_path(bare_matmul(whole, in, out)));
+    cases.push_back(for_its_path(bare_matmul(few, in, out)));
   }
   return cases;
 }

@@ -35,12 +35,14 @@ Lowered lower_few_rows(const LowerContext& context) {
   const MatmulSizes sizes = matmul_sizes(context);
   const uint32_t rows = to_u32(std::bit_ceil(sizes.m));
   const uint32_t columns = columns_for(rows);
+  const uint64_t run = 16 / size_of(context.input(matmul_input::x).dtype);
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_few_rows", matmul_variant(context));
   dispatch.constants = epilogue_constants(context);
-  dispatch.constants.insert(dispatch.constants.end(), {threads, lanes, rows, columns, to_u32(sizes.k)});
+  dispatch.constants.insert(dispatch.constants.end(),
+                            {threads, lanes, rows, columns, to_u32(sizes.k), sizes.k % run == 0});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulFewRowsParams{.m = to_u32(sizes.m), .n = to_u32(sizes.n)});
   dispatch.groups = spread_groups(context.device(), ceil_div(sizes.n, uint64_t{threads / lanes * columns}));

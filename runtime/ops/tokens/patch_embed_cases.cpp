@@ -13,19 +13,23 @@ using reference::LoneNode, reference::OpCase, reference::Sample, reference::Valu
 
 std::vector<OpCase> patch_embed_cases() {
   std::vector<OpCase> cases;
-  for (const DType dtype : dtypes) {
-    const Shape image{2, 3, 22, 17}, weight{37, 3, 4, 5};  // rows and columns are left over
-    OpCase& c = cases.emplace_back();
-    c.label = "patches of 4x5";
-    c.inputs = {{random_tensor(image, DType::f32, 1)},
-                {random_tensor(weight, dtype, 2), Role::constant},
-                {random_tensor({37}, DType::f32, 3), Role::constant}};
-    c.expected = {reference::patch_embed(c.inputs[0].tensor.values, image, c.inputs[1].tensor.values, weight,
-                                         c.inputs[2].tensor.values)};
-    c.build = [](Graph& graph, std::span<const ValueId> ids) {
-      return std::vector{
-          patch_embed(graph, "y", ids[0], ids[1], ids[2], {.patch_height = 4, .patch_width = 5})};
-    };
+  // Patches of whole steps, too.
+  for (const uint64_t patch_width : {uint64_t{5}, uint64_t{4}}) {
+    for (const DType dtype : dtypes) {
+      const Shape image{2, 3, 22, 17}, weight{37, 3, 4, patch_width};  // rows and columns are left over
+      OpCase& c = cases.emplace_back();
+      c.label = "patches of 4x" + std::to_string(patch_width);
+      c.for_its_path = patch_width == 4;
+      c.inputs = {{random_tensor(image, DType::f32, 1)},
+                  {random_tensor(weight, dtype, 2), Role::constant},
+                  {random_tensor({37}, DType::f32, 3), Role::constant}};
+      c.expected = {reference::patch_embed(c.inputs[0].tensor.values, image, c.inputs[1].tensor.values,
+                                           weight, c.inputs[2].tensor.values)};
+      c.build = [patch_width](Graph& graph, std::span<const ValueId> ids) {
+        return std::vector{
+            patch_embed(graph, "y", ids[0], ids[1], ids[2], {.patch_height = 4, .patch_width = patch_width})};
+      };
+    }
   }
   return cases;
 }
