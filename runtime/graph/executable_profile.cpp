@@ -134,7 +134,8 @@ void Executable::cut_anew() {
     for (size_t i = 0; i < set.steps.size(); ++i) set.steps[i].use(pipelines[i]);
     record(set);
   }
-  if (plan_.options.warn) std::ranges::for_each(overlong_steps(plan_), plan_.options.warn);
+  if (plan_.options.warn && plan_.device.type != DeviceType::cpu)
+    std::ranges::for_each(overlong_steps(plan_), plan_.options.warn);
 }
 
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <map>
 
 #include "runtime/graph/plan.h"
 #include "runtime/vk/group_reads.h"
@@ -116,14 +117,28 @@ std::vector<double> seconds_of_slices(const Plan& plan) {
 }
 
 std::vector<std::string> overlong_steps(const Plan& plan) {
-  std::vector<std::string> sentences;
+  // Of each shader the step that takes longest: a model has the same one in every block.
+  struct Overlong {
+    const Step* step = nullptr;
+    double seconds = 0;
+    size_t count = 0;
+  };
+  std::map<const ShaderVariant*, Overlong> found;
   for (const Step& step : plan.steps) {
     double longest = step.parts.empty() ? step.seconds : 0;
     for (const GroupRange& part : step.parts) longest = std::max(longest, seconds_of(step, part));
     if (longest <= plan.options.slice_seconds) continue;
-    sentences.push_back("'" + plan.graph->nodes()[step.node].name + "' (" +
-                        std::string(step.dispatch.shader->shader) + ") takes about " + milliseconds(longest) +
-                        (step.parts.empty() ? "" : " a workgroup") +
+    Overlong& entry = found[step.dispatch.shader];
+    ++entry.count;
+    if (longest > entry.seconds) entry = {&step, longest, entry.count};
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [shader, entry] : found) {
+    const bool cut = !entry.step->parts.empty();
+    sentences.push_back("'" + plan.graph->nodes()[entry.step->node].name + "' (" +
+                        std::string(shader->shader) +
+                        (entry.count > 1 ? ", the longest of " + std::to_string(entry.count) : "") +
+                        ") takes about " + milliseconds(entry.seconds) + (cut ? " a workgroup" : "") +
                         " and can't be cut, where a submission is meant to take " +
                         milliseconds(plan.options.slice_seconds) + " at most");
   }
