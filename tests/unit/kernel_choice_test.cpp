@@ -252,12 +252,12 @@ TEST_CASE("kernel choice: a plan says who chose, and carries the configuration")
       .tuned = {{node_key(*graph, graph->nodes()[0]), candidates.back().name()}}, .certificates = {}});
   const Plan tuned = make_plan(graph, device, options);
   CHECK(tuned.steps[0].configuration == last);
-  CHECK_THAT(tuned.to_string(), ContainsSubstring("tiled:" + last + ", by the table"));
+  CHECK_THAT(test::text_of(tuned), ContainsSubstring("tiled:" + last + ", by the table"));
 
   options.variants = parse_variants("matmul=tiled:" + before);
   const Plan forced = make_plan(graph, device, options);
   CHECK(forced.steps[0].configuration == before);
-  CHECK_THAT(forced.to_string(), ContainsSubstring("tiled:" + before + ", by a wish"));
+  CHECK_THAT(test::text_of(forced), ContainsSubstring("tiled:" + before + ", by a wish"));
 }
 
 }  // namespace vitrine
