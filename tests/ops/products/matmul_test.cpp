@@ -269,7 +269,7 @@ TEST_CASE("matmul takes weights that are computed") {
 constexpr Transposed in_every_way[] = {{true, false}, {false, true}, {true, true}};
 
 TEST_CASE("matmul reads transposed operands") {
-  uint64_t seed = 10;
+  uint64_t seed = 10, number = 0;
   for (const Transposed transposed : in_every_way) {
     for (const Role role : {Role::input, Role::constant}) {
       for (const Size size : {Size{1, 1, 1},
@@ -281,6 +281,7 @@ TEST_CASE("matmul reads transposed operands") {
                               {68, 36, 400},
                               {137, 70, 150},
                               {197, 192, 35}}) {
+        if (compiles_slowly() && number++ % 4 != 0) continue;  // each size in some way
         check_op(op_matmul,
                  make_case(random_inputs(size, f32, all_parts, seed += 10), op_matmul, role, transposed));
       }
