@@ -91,7 +91,8 @@ void App::make_gpu(std::unique_ptr<Device> device) {
     looking_ = std::make_unique<Looking>(*gpu_->pipelines, textures, *worker_, options_.dtype);
     looking_->turn_by_exif(options_.exif);
     drawing_ = std::make_unique<Drawing>(*gpu_->pipelines, textures, shipped_digit_model(), wake);
-    training_ = std::make_unique<Training>(*gpu_->pipelines, textures, wake);
+    training_ = std::make_unique<TrainingSession>(*gpu_->pipelines, wake);
+    training_samples_ = std::make_unique<TrainingSamples>(textures);
   } catch (...) {
     drop_gpu();  // all of it is there, or nothing
     throw;
@@ -104,6 +105,7 @@ void App::drop_gpu() {
   // Jobs hold the model: they end first.
   worker_->cancel();
   worker_->wait();
+  training_samples_.reset();
   training_.reset();
   drawing_.reset();
   looking_.reset();
@@ -176,7 +178,8 @@ void App::choose_device(size_t index) {
     throw Error(ErrorCode::usage, "there is no device " + std::to_string(index) + ", expected 0 to " +
                                       std::to_string(devices_.size() - 1));
   }
-  if (training_->running() || training_->state().stage == TrainingStage::paused)
+  const std::shared_ptr<const TrainingState> training = training_->state();
+  if (training->busy() || training->stage == TrainingStage::paused)
     return say_error("a training runs on this device, stop it before another device is chosen");
   next_device_ = index;
   looking_->cancel(view_);
@@ -227,16 +230,16 @@ void App::show(View view) {
 }
 
 void App::start_training(const std::string& config, const std::filesystem::path& data) {
-  begin_training([&] { training_->start(config, data); });
+  begin_training([&] { return training_of(config, data); });
 }
 
-void App::go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data) {
-  begin_training([&] { training_->go_on(folder, data); });
+void App::go_on_training(const std::string& folder, const std::filesystem::path& data) {
+  begin_training([&] { return saved_training(folder, data); });
 }
 
-void App::begin_training(const std::function<void()>& begin) {
+void App::begin_training(const std::function<TrainingRequest()>& request) {
   try {
-    begin();
+    training_->start(request());
   } catch (const Error& error) {
     say_error(error.what());
   }
@@ -293,7 +296,7 @@ void App::export_numbers(const std::filesystem::path& path) {
     });
   };
   if (view_ == View::train) {
-    write(training_->rows());
+    write(training_rows(*training_->state()));
   } else if (view_ == View::draw) {
     write(drawing_->rows());
   } else if (view_ == View::device) {
@@ -313,7 +316,7 @@ void App::cancel() {
   if (!worker_->idle() || looking_->busy())
     say("Cancelled. What is missing comes when its view, picture or model is chosen again.");
   looking_->cancel(view_);
-  const TrainingStage stage = training_->state().stage;
+  const TrainingStage stage = training_->state()->stage;
   if (stage >= TrainingStage::drawing && stage < TrainingStage::training) training_->stop();
 }
 
@@ -406,7 +409,6 @@ void App::update() {
   }
   for (std::string& warning : looking_->take_warnings()) say_error(std::move(warning));
   looking_->update(view_);
-  training_->update();
 }
 
 void App::build_frame() {
@@ -458,7 +460,7 @@ double App::frame_seconds() const {
   // time more.
   constexpr double moving = 1 / 60.0, waiting = 1 / 15.0, resting = 1;
   if (frames_wanted_ > 0) return moving;
-  return busy() || training_->running() || script_->running() ? waiting : resting;
+  return busy() || training_->state()->busy() || script_->running() ? waiting : resting;
 }
 
 void App::loop() {
@@ -506,7 +508,8 @@ void App::loop() {
       timer.did(Part::submit);
       frames_wanted_ = std::max(0, frames_wanted_ - 1);
     }
-    const FrameLog::Frame times = timer.end(!worker_->idle() || drawing_->busy() || training_->running());
+    const FrameLog::Frame times =
+        timer.end(!worker_->idle() || drawing_->busy() || training_->state()->busy());
     // Turns in which there was nothing to draw are only worth a line when they kept the thread.
     constexpr double noticeable = 2;  // milliseconds
     if (ready || times.turn > noticeable) script_->log().add(times);

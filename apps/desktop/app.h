@@ -14,13 +14,14 @@
 #include "apps/desktop/drawing.h"
 #include "apps/desktop/engine/model_list.h"
 #include "apps/desktop/engine/picture_library.h"
+#include "apps/desktop/engine/training_session.h"
 #include "apps/desktop/engine/worker.h"
 #include "apps/desktop/gpu/gpu.h"
 #include "apps/desktop/gpu/window.h"
 #include "apps/desktop/looking.h"
 #include "apps/desktop/script_host.h"
 #include "apps/desktop/thumbnails.h"
-#include "apps/desktop/training.h"
+#include "apps/desktop/training_samples.h"
 #include "apps/desktop/view.h"
 
 namespace vitrine::desktop {
@@ -58,7 +59,7 @@ class App {
   void set_dark(bool dark);
   void turn_by_exif(bool on);
   void start_training(const std::string& config, const std::filesystem::path& data);
-  void go_on_training(const std::filesystem::path& folder, const std::filesystem::path& data);
+  void go_on_training(const std::string& folder, const std::filesystem::path& data);
   void set_help(bool shown) { help_ = shown; }
   void export_picture(const std::filesystem::path& path);
   void export_numbers(const std::filesystem::path& path);
@@ -86,7 +87,8 @@ class App {
   Thumbnails& thumbnails() { return *thumbnails_; }
   Looking& looking() { return *looking_; }
   Drawing& drawing() { return *drawing_; }
-  Training& training() { return *training_; }
+  TrainingSession& training() { return *training_; }
+  TrainingSamples& training_samples() { return *training_samples_; }
   const std::vector<std::string>& errors() const { return errors_; }
   void dismiss_error();
   void say_error(std::string sentence);
@@ -107,7 +109,7 @@ class App {
   void make_gpu(std::unique_ptr<Device> device);
   void drop_gpu();
   void rescale(const DisplayScale& scale);
-  void begin_training(const std::function<void()>& begin);
+  void begin_training(const std::function<TrainingRequest()>& request);
   std::vector<CsvRow> device_rows() const;
   void loop();
   void update();
@@ -129,7 +131,8 @@ class App {
   std::unique_ptr<Thumbnails> thumbnails_;
   std::unique_ptr<Looking> looking_;
   std::unique_ptr<Drawing> drawing_;
-  std::unique_ptr<Training> training_;
+  std::unique_ptr<TrainingSession> training_;
+  std::unique_ptr<TrainingSamples> training_samples_;
   std::unique_ptr<ScriptHost> script_;
 
   View view_ = View::attention, last_picture_view_ = View::attention;

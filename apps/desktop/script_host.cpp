@@ -116,8 +116,8 @@ std::optional<ScriptArea> ScriptHost::area(const std::string& name) const {
 }
 
 bool ScriptHost::idle() const { return !app_.busy() && !app_.training().busy(); }
-uint64_t ScriptHost::training_steps() const { return app_.training().steps(); }
-bool ScriptHost::training() const { return app_.training().running(); }
+uint64_t ScriptHost::training_steps() const { return app_.training().state()->step; }
+bool ScriptHost::training() const { return app_.training().state()->busy(); }
 
 void ScriptHost::capture(const std::filesystem::path& path) {
   capturing_ = true;
@@ -255,11 +255,11 @@ std::optional<std::string> ScriptHost::value(const std::string& name) {
     const auto labels = app_.drawing().labels();
     return best && *best < labels.size() ? labels[*best] : "";
   }
-  if (name == "steps") return std::to_string(app_.training().steps());
-  if (name == "training") return app_.training().state_name();
-  if (name == "saved") return app_.training().state().saved.string();
-  if (name == "loss") return std::to_string(app_.training().last_loss());
-  if (name == "accuracy") return std::to_string(app_.training().accuracy());
+  if (name == "steps") return std::to_string(training_steps());
+  if (name == "training") return std::string(name_of(app_.training().state()->stage));
+  if (name == "saved") return app_.training().state()->saved.string();
+  if (name == "loss") return std::to_string(app_.training().state()->last_loss());
+  if (name == "accuracy") return std::to_string(app_.training().state()->accuracy());
   if (name == "longest-frame") return std::to_string(log_.summary().longest);
   // Tokens in front of the patches, rows and columns of these.
   if (name == "grid") {

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "apps/desktop/engine/training_session.h"
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
 
@@ -79,6 +80,21 @@ std::vector<CsvRow> profile_rows(const ProfileResult& profile) {
     const ProfileStep& step = profile.steps[i];
     rows.push_back({std::to_string(i), step.node, step.operator_name, step.kernel, csv_number(step.seconds),
                     csv_number(profile.total_seconds > 0 ? step.seconds / profile.total_seconds : 0)});
+  }
+  return rows;
+}
+
+std::vector<CsvRow> training_rows(const TrainingState& state) {
+  std::vector<CsvRow> rows;
+  if (state.losses.empty()) return rows;
+  rows.push_back({"what", "step", "loss", "lowest loss", "highest loss", "accuracy", "samples"});
+  for (const CurvePoint& point : state.losses) {
+    rows.push_back({"training", std::to_string(point.last), csv_number(point.mean), csv_number(point.low),
+                    csv_number(point.high), "", ""});
+  }
+  for (const TestPoint& point : state.tests) {
+    rows.push_back({"test", std::to_string(point.step), csv_number(point.loss), "", "",
+                    csv_number(point.accuracy), std::to_string(point.samples)});
   }
   return rows;
 }

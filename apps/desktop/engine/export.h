@@ -14,6 +14,8 @@
 
 namespace vitrine::desktop {
 
+struct TrainingState;
+
 // One line of fields, the first one of a table with the columns' names.
 using CsvRow = std::vector<std::string>;
 
@@ -32,5 +34,7 @@ std::vector<CsvRow> answer_rows(std::span<const TopAnswer> answers);
 std::vector<CsvRow> map_rows(std::span<const float> weights, uint64_t height, uint64_t width);
 // step, node, operator, kernel, seconds, share
 std::vector<CsvRow> profile_rows(const ProfileResult& profile);
+// what, step, loss, lowest loss, highest loss, accuracy, samples: the curves
+std::vector<CsvRow> training_rows(const TrainingState& state);
 
 }  // namespace vitrine::desktop

@@ -2,36 +2,28 @@
 // and let go at any moment.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "apps/desktop/engine/curve.h"
+#include "apps/desktop/engine/training_request.h"
 #include "runtime/graph/pipeline_store.h"
 #include "train/data/dataset.h"
-#include "train/digits/digit_files.h"
-#include "train/train_config.h"
 #include "train/training_run.h"
 
 namespace vitrine::desktop {
-
-struct TrainingRequest {
-  TrainConfig config;
-  std::filesystem::path from;  // a folder that a training was saved to, which goes on; empty: from the start
-  // A data set's folder; empty: digits are drawn with this machine's fonts, of the model's size.
-  std::filesystem::path data;
-  DigitSet digits{.train = 10000, .test = 2000};
-  std::filesystem::path cache;  // where drawn digits are kept; empty: Vitrine's cache folder
-
-  // Pauses when so many steps (batches) are done; 0: never.
-  uint64_t step_limit = 0;
-  // How often the model is tested on a part of the test set, in steps, and how large the part is, in batches.
-  uint64_t test_every = 25, test_batches = 8;
-};
 
 enum class TrainingStage : uint8_t {
   none,       // nothing was started
@@ -61,6 +53,7 @@ struct SamplePrediction {
 
 // All there is to be shown.
 struct TrainingState {
+  std::string name;  // the request's
   TrainingStage stage = TrainingStage::none;
   double share_done = 0;  // of `drawing` and `compiling`
   std::string error;      // why it failed, in one sentence
@@ -83,6 +76,8 @@ struct TrainingState {
   std::string save_error;  // why the last save() failed
 
   bool busy() const { return stage >= TrainingStage::drawing && stage <= TrainingStage::training; }
+  double last_loss() const { return losses.empty() ? 0 : losses.back().mean; }
+  double accuracy() const { return tests.empty() ? 0 : tests.back().accuracy; }
 };
 
 class TrainingSession {
@@ -101,6 +96,7 @@ class TrainingSession {
   void start(TrainingRequest request);
   void pause();
   void resume();
+  void toggle_pause();
   // After the step under way: the model can still be saved. Before the first step there is none.
   void stop();
   void close();  // lets the training go, with its memory
@@ -114,10 +110,48 @@ class TrainingSession {
   std::shared_ptr<const TrainingState> state() const;
 
  private:
-  class Job;
+  // One training: what was asked of it, what is told of it, and what its thread knows.
+  struct Course {
+    TrainingRequest request;
+    std::atomic<bool> stop = false, ends = false;
+    // Under the session's lock.
+    bool pausing = false, saving = false;
+    std::optional<std::filesystem::path> save_to;
+    std::shared_ptr<const TrainingState> told;
+    // The thread's own.
+    TrainingState draft;
+    Curve losses;
+    uint64_t tested_at = 0, paused_at = 0;
+    std::chrono::steady_clock::time_point told_at;
+  };
+
+  template <typename Change>
+  void command(const Change& change);
+  void end_newest();
+  // Of the thread.
+  void work();
+  void run_course();
+  void train();
+  void describe(const Dataset& data, const Dataset& test);
+  void note(const TrainingProgress& progress);
+  void between(TrainingRun& run, const Dataset& part);
+  bool wants_pause();
+  void test_on(TrainingRun& run, const Dataset& data);
+  SamplePrediction prediction(const Dataset& data, uint64_t i, std::span<const float> result, uint32_t label);
+  void save_if_asked(TrainingRun* run);
+  void end_if_asked() const;
+  void tell(TrainingStage stage);
+  void tell_sometimes();
+
   PipelineStore& pipelines_;
-  std::function<void()> changed_;
-  std::unique_ptr<Job> job_;
+  const std::function<void()> changed_;
+  std::shared_ptr<Course> course_;  // the thread's own: the one that it is at
+
+  mutable std::mutex lock_;  // of what follows
+  std::condition_variable commanded_;
+  std::shared_ptr<Course> newest_;
+  bool closing_ = false;
+  std::thread thread_;  // from the first training on
 };
 
 }  // namespace vitrine::desktop

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "apps/desktop/app.h"
@@ -96,7 +97,7 @@ std::string class_name(const TrainingState& state, uint32_t index) {
 
 void draw_samples(App& app, const TrainingState& state) {
   heading("TEST PICTURES, AND WHAT THE MODEL SAYS NOW");
-  const auto& textures = app.training().samples();
+  const auto& textures = app.training_samples().of(state);
   if (textures.empty()) return faint("They appear with the first test.");
   const float space = ImGui::GetContentRegionAvail().x, gap = 8 * app.scale();
   const auto count = static_cast<float>(textures.size());
@@ -168,14 +169,14 @@ void draw_start(App& app) {
 }
 
 void draw_buttons(App& app, const TrainingState& state) {
-  Training& training = app.training();
+  TrainingSession& training = app.training();
   const bool paused = state.stage == TrainingStage::paused;
   ImGui::BeginDisabled(!paused && state.stage != TrainingStage::training);
   if (ImGui::Button(paused ? "Resume" : "Pause", {90 * app.scale(), 0})) training.toggle_pause();
   hint("Space");
   ImGui::EndDisabled();
   ImGui::SameLine();
-  ImGui::BeginDisabled(!paused && !training.running());
+  ImGui::BeginDisabled(!paused && !state.busy());
   if (ImGui::Button("Stop", {80 * app.scale(), 0})) training.stop();
   ImGui::EndDisabled();
   ImGui::SameLine();
@@ -189,7 +190,7 @@ void draw_buttons(App& app, const TrainingState& state) {
   ImGui::EndDisabled();
   ImGui::SameLine();
   if (ImGui::Button("Curves as CSV")) app.export_numbers({});
-  const bool over = !training.running() && !paused;
+  const bool over = !state.busy() && !paused;
   if (over) {
     ImGui::SameLine();
     if (ImGui::Button("New training")) training.close();
@@ -202,9 +203,8 @@ void draw_buttons(App& app, const TrainingState& state) {
 }
 
 void draw_facts(App& app, const TrainingState& state) {
-  const Training& training = app.training();
   ImGui::PushFont(fonts().large);
-  ImGui::TextUnformatted((training.config_name() + ": " + std::string(stage_text(state.stage))).c_str());
+  ImGui::TextUnformatted((state.name + ": " + std::string(stage_text(state.stage))).c_str());
   ImGui::PopFont();
   if (!state.error.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, palette().bad);
@@ -220,18 +220,18 @@ void draw_facts(App& app, const TrainingState& state) {
   std::string line = "epoch " + std::to_string(std::min(std::max<uint64_t>(state.epoch, 1), state.epochs)) +
                      " of " + std::to_string(state.epochs) + "   step " + std::to_string(state.step) +
                      " of " + std::to_string(state.steps);
-  if (!state.losses.empty()) line += formatted("   loss %.3f", training.last_loss());
-  if (!state.tests.empty()) line += formatted("   accuracy %.1f %%", training.accuracy() * 100);
+  if (!state.losses.empty()) line += formatted("   loss %.3f", state.last_loss());
+  if (!state.tests.empty()) line += formatted("   accuracy %.1f %%", state.accuracy() * 100);
   if (state.images_per_second > 0) line += formatted("   %.0f images/s", state.images_per_second);
-  if (training.running() && state.seconds_left > 0)
-    line += "   " + seconds_text(state.seconds_left) + " left";
+  if (state.busy() && state.seconds_left > 0) line += "   " + seconds_text(state.seconds_left) + " left";
   ImGui::TextUnformatted(line.c_str());
 }
 
 }  // namespace
 
 void draw_training(App& app) {
-  const TrainingState& state = app.training().state();
+  const std::shared_ptr<const TrainingState> told = app.training().state();
+  const TrainingState& state = *told;
   if (state.stage == TrainingStage::none) return draw_start(app);
   const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
   app.set_export_area({start.x, start.y, space.x, space.y});
