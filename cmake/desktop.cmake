@@ -1,9 +1,12 @@
-# vitrine-desktop: built where Dear ImGui and GLFW are installed. Its engine and its scripts are a library without
-# a window, so that tests can link them.
+# vitrine-desktop: built where Dear ImGui and GLFW are installed. All that needs neither is a library, so that tests
+# can link it: the engine, the scripts, the state of the UI's thread and the actions on it.
 option(VITRINE_BUILD_DESKTOP "Build the desktop app, where Dear ImGui and GLFW are found" ON)
 
 file(GLOB engine_sources CONFIGURE_DEPENDS apps/desktop/engine/*.cpp apps/desktop/script/*.cpp)
-add_library(vitrine_desktop_engine STATIC ${engine_sources})
+set(windowless_sources actions drawing exports looking notices thumbnails training_samples
+                       gpu/color_image gpu/display_scale gpu/present_mode gpu/texture)
+list(TRANSFORM windowless_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/apps/desktop/\\1.cpp")
+add_library(vitrine_desktop_engine STATIC ${engine_sources} ${windowless_sources})
 target_link_libraries(vitrine_desktop_engine PUBLIC vitrine_train vitrine_model vitrine_images vitrine_runtime
                       PRIVATE vitrine_options nlohmann_json::nlohmann_json)
 target_compile_definitions(vitrine_desktop_engine
@@ -39,6 +42,7 @@ foreach(shader ui.vert ui.frag)
 endforeach()
 
 file(GLOB desktop_sources CONFIGURE_DEPENDS apps/desktop/*.cpp apps/desktop/gpu/*.cpp apps/desktop/panels/*.cpp)
+list(REMOVE_ITEM desktop_sources ${windowless_sources})
 add_executable(vitrine-desktop ${desktop_sources} ${desktop_shader_headers})
 target_include_directories(vitrine-desktop PRIVATE ${PROJECT_BINARY_DIR}/shaders/desktop)
 target_link_libraries(vitrine-desktop PRIVATE vitrine_desktop_engine vitrine_train vitrine_options VitrineImGui::glfw glfw vitrine_cli11

@@ -2,6 +2,7 @@
 // State of the UI thread; the model itself is used by the worker alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -20,6 +21,8 @@
 #include "model/look/picture_view.h"
 
 namespace vitrine::desktop {
+
+inline constexpr std::array color_maps{ColorMap::inferno, ColorMap::viridis, ColorMap::grey};
 
 // What is shown of a picture's maps.
 struct MapSelection {
@@ -41,6 +44,7 @@ class Looking {
   void look_at(const std::filesystem::path& path);
   // Pictures as their EXIF data asks to turn them, for people and the model; else as they are stored.
   void turn_by_exif(bool on);
+  bool turns_by_exif() const { return exif_; }
   // What `view` would show is left out, too, until it is asked for again.
   void cancel(View view);
   void ask_again();

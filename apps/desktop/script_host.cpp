@@ -1,16 +1,14 @@
 #include "apps/desktop/script_host.h"
 
-#include <GLFW/glfw3.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <array>
 #include <cfloat>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
-#include "apps/desktop/app.h"
-#include "images/png_writer.h"
 #include "runtime/util/error.h"
 
 namespace vitrine::desktop {
@@ -72,7 +70,8 @@ Script script_of(const ScriptOptions& options) {
 
 }  // namespace
 
-ScriptHost::ScriptHost(App& app, const ScriptOptions& options) : app_(app), log_(options.frame_log) {
+ScriptHost::ScriptHost(Desk& desk, Actions& actions, const ScriptOptions& options)
+    : desk_(desk), actions_(actions), log_(options.frame_log) {
   if (!options.any()) return;
   runner_ = std::make_unique<ScriptRunner>(script_of(options), *this);
   // The real one is nobody's while a script runs.
@@ -111,31 +110,22 @@ void ScriptHost::type_text(const std::string& text) {
 }
 
 std::optional<ScriptArea> ScriptHost::area(const std::string& name) const {
-  const auto found = areas_.find(name);
-  return found == areas_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = desk_.screen.areas.find(name);
+  if (found == desk_.screen.areas.end()) return std::nullopt;
+  const Area& area = found->second;
+  return ScriptArea{area.left, area.top, area.width, area.height};
 }
 
-bool ScriptHost::idle() const { return !app_.busy() && !app_.training().busy(); }
-uint64_t ScriptHost::training_steps() const { return app_.training().state()->step; }
-bool ScriptHost::training() const { return app_.training().state()->busy(); }
+bool ScriptHost::idle() const { return !desk_.busy() && !desk_.training().busy(); }
+uint64_t ScriptHost::training_steps() const { return desk_.training().state()->step; }
+bool ScriptHost::training() const { return desk_.training().state()->busy(); }
 
 void ScriptHost::capture(const std::filesystem::path& path) {
   capturing_ = true;
-  app_.gpu().frames->capture([this, path](const Image& image) {
-    app_.export_worker().start("Writing " + path.filename().string(), [this, path, image](Progress&) {
-      std::string error;
-      try {
-        write_png(path, image.width, image.height, 4, image.pixels);
-      } catch (const Error& failed) {
-        error = failed.what();
-      }
-      app_.export_worker().post_to_ui([this, error] {
-        capture_error_ = error;
-        capturing_ = false;
-      });
-    });
+  desk_.exports.write_window(path, [this](const std::string& error) {
+    capture_error_ = error;
+    capturing_ = false;
   });
-  app_.show_next_frames(2);
 }
 
 bool ScriptHost::capturing() const {
@@ -144,24 +134,24 @@ bool ScriptHost::capturing() const {
 }
 
 void ScriptHost::perform(const Action& action) {
-  MapSelection selection = app_.looking().selection();
-  const ViTConfig* c = app_.looking().config();
+  MapSelection selection = desk_.looking().selection();
+  const ViTConfig* c = desk_.looking().config();
   switch (action.id) {
     case ActionId::open:
     case ActionId::open_folder:
-      return app_.open({action.words[0]});
+      return actions_.open({action.words[0]});
     case ActionId::drop:
-      return app_.window().on_drop(action.words);
+      return actions_.open({action.words.begin(), action.words.end()});
     case ActionId::next:
-      return app_.next();
+      return actions_.next();
     case ActionId::previous:
-      return app_.previous();
+      return actions_.previous();
     case ActionId::model:
-      return app_.choose_model(action.words[0]);
+      return actions_.choose_model(action.words[0]);
     case ActionId::device:
-      return app_.choose_device(action.whole(0));
+      return actions_.choose_device(action.whole(0));
     case ActionId::view:
-      return app_.show(*view_named(action.words[0]));
+      return actions_.show(*view_named(action.words[0]));
     case ActionId::layer:
       selection.layer = action.whole(0);
       break;
@@ -185,59 +175,58 @@ void ScriptHost::perform(const Action& action) {
       selection.patch_grid = action.on();
       break;
     case ActionId::exif:
-      return app_.turn_by_exif(action.on());
+      return actions_.turn_by_exif(action.on());
     case ActionId::stroke: {
       std::vector<CanvasPoint> points;
       for (size_t i = 0; i + 1 < action.words.size(); i += 2)
         points.push_back({action.number(i), action.number(i + 1)});
-      return app_.drawing().canvas.add_stroke(points);
+      return desk_.drawing().canvas.add_stroke(points);
     }
     case ActionId::clear:
-      return app_.drawing().canvas.clear();
+      return desk_.drawing().canvas.clear();
     case ActionId::train:
-      return app_.start_training(action.words[0], action.words.size() > 1 ? action.words[1] : "");
+      return actions_.start_training(action.words[0], action.words.size() > 1 ? action.words[1] : "");
     case ActionId::pause:
-      return app_.training().pause();
+      return desk_.training().pause();
     case ActionId::resume:
-      return app_.training().resume();
+      return desk_.training().resume();
     case ActionId::save:
-      return app_.training().save(action.words[0]);
+      return desk_.training().save(action.words[0]);
     case ActionId::cancel:
-      return app_.cancel();
+      return actions_.cancel();
     case ActionId::export_png:
-      return app_.export_picture(action.words[0]);
+      return actions_.export_picture(action.words[0]);
     case ActionId::export_csv:
-      return app_.export_numbers(action.words[0]);
+      return actions_.export_numbers(action.words[0]);
     case ActionId::theme:
-      return app_.set_dark(action.words[0] == "dark");
+      return actions_.set_dark(action.words[0] == "dark");
     case ActionId::help:
-      return app_.set_help(action.on());
+      return actions_.set_help(action.on());
     case ActionId::resize:
-      return glfwSetWindowSize(app_.window().handle(), static_cast<int>(action.whole(0)),
-                               static_cast<int>(action.whole(1)));
+      return desk_.window.resize(static_cast<int>(action.whole(0)), static_cast<int>(action.whole(1)));
     case ActionId::minimise:
-      return glfwIconifyWindow(app_.window().handle());
+      return desk_.window.minimise();
     case ActionId::restore:
-      return glfwRestoreWindow(app_.window().handle());
+      return desk_.window.restore();
     case ActionId::close:
-      return app_.close();
+      return actions_.close();
     default:
       throw Error(ErrorCode::usage, "this action is not the app's");
   }
-  app_.looking().select(selection);
+  desk_.looking().select(selection);
 }
 
 std::optional<std::string> ScriptHost::value(const std::string& name) {
-  const Looking& looking = app_.looking();
+  const Looking& looking = desk_.looking();
   const MapSelection& selection = looking.selection();
   const Looking::Seen* seen = looking.seen();
-  const Looking::Maps* maps = looking.maps(app_.view());
-  if (name == "view") return std::string(name_of(app_.view()).name);
-  if (name == "theme") return app_.dark() ? "dark" : "light";
+  const Looking::Maps* maps = looking.maps(desk_.screen.view());
+  if (name == "view") return std::string(name_of(desk_.screen.view()).name);
+  if (name == "theme") return desk_.screen.dark ? "dark" : "light";
   if (name == "model") return looking.model_name();
-  if (name == "device") return app_.gpu().device->capabilities().name;
+  if (name == "device") return desk_.on_device->device.capabilities().name;
   if (name == "picture") return seen ? seen->path.string() : "";
-  if (name == "pictures") return std::to_string(app_.library().size());
+  if (name == "pictures") return std::to_string(desk_.library.size());
   if (name == "layer") return std::to_string(selection.layer);
   if (name == "layers") return std::to_string(looking.layers());
   if (name == "heads") return std::to_string(looking.heads());
@@ -245,21 +234,21 @@ std::optional<std::string> ScriptHost::value(const std::string& name) {
   if (name == "head") return selection.head ? std::to_string(*selection.head) : "mean";
   if (name == "token") return selection.token ? std::to_string(*selection.token) : "class";
   if (name == "dispatches") return std::to_string(maps ? maps->dispatches : 0);
-  if (name == "error") return app_.errors().empty() ? "" : app_.errors().back();
-  if (name == "errors") return std::to_string(app_.errors().size());
-  if (name == "said") return app_.said();
+  if (name == "error") return desk_.notices.errors().empty() ? "" : desk_.notices.errors().back();
+  if (name == "errors") return std::to_string(desk_.notices.errors().size());
+  if (name == "said") return desk_.notices.said();
   if (name == "orientation") return seen ? std::to_string(seen->result.orientation) : "";
   if (name == "answer") return seen && !seen->result.top.empty() ? seen->result.top[0].label : "";
   if (name == "digit") {
-    const auto best = app_.drawing().best();
-    const auto labels = app_.drawing().labels();
+    const auto best = desk_.drawing().best();
+    const auto labels = desk_.drawing().labels();
     return best && *best < labels.size() ? labels[*best] : "";
   }
   if (name == "steps") return std::to_string(training_steps());
-  if (name == "training") return std::string(name_of(app_.training().state()->stage));
-  if (name == "saved") return app_.training().state()->saved.string();
-  if (name == "loss") return std::to_string(app_.training().state()->last_loss());
-  if (name == "accuracy") return std::to_string(app_.training().state()->accuracy());
+  if (name == "training") return std::string(name_of(desk_.training().state()->stage));
+  if (name == "saved") return desk_.training().state()->saved.string();
+  if (name == "loss") return std::to_string(desk_.training().state()->last_loss());
+  if (name == "accuracy") return std::to_string(desk_.training().state()->accuracy());
   if (name == "longest-frame") return std::to_string(log_.summary().longest);
   // Tokens in front of the patches, rows and columns of these.
   if (name == "grid") {
@@ -271,7 +260,7 @@ std::optional<std::string> ScriptHost::value(const std::string& name) {
   // As they are on the device: RGBA, one map below the other.
   if (name == "map-pixels") {
     if (!maps) return "";
-    const std::vector<uint8_t> pixels = app_.gpu().frames->textures().read(*maps->texture);
+    const std::vector<uint8_t> pixels = desk_.on_device->textures.read(*maps->texture);
     return std::string(pixels.begin(), pixels.end());
   }
   // As vitrine classify --json has them.

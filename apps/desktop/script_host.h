@@ -2,21 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/desktop/actions.h"
+#include "apps/desktop/desk.h"
 #include "apps/desktop/script/frame_log.h"
 #include "apps/desktop/script/script_runner.h"
 
 namespace vitrine::desktop {
-
-class App;
 
 struct ScriptOptions {
   std::optional<Script> script;
@@ -27,15 +25,13 @@ struct ScriptOptions {
 
 class ScriptHost : public ScriptTarget {
  public:
-  ScriptHost(App& app, const ScriptOptions& options);
+  ScriptHost(Desk& desk, Actions& actions, const ScriptOptions& options);
 
   // Once a turn of the loop. An Error ends the run with its status.
   void step();
   bool running() const { return runner_ && !runner_->finished(); }
   // Inside a frame, between ImGui's backend and ImGui: gives it the script's events.
   void feed_input();
-  // Where something is in this frame, for `click NAME` and the like.
-  void mark(const std::string& name, const ScriptArea& area) { areas_[name] = area; }
   FrameTimer& timer() { return timer_; }
   FrameLog& log() { return log_; }
 
@@ -53,11 +49,11 @@ class ScriptHost : public ScriptTarget {
   std::optional<std::string> value(const std::string& name) override;
 
  private:
-  App& app_;
+  Desk& desk_;
+  Actions& actions_;
   FrameTimer timer_;
   FrameLog log_;
   std::unique_ptr<ScriptRunner> runner_;
-  std::map<std::string, ScriptArea> areas_;
   std::optional<ScriptPoint> mouse_;  // told in every frame: the backend tells where the real one is
   std::vector<std::function<void()>> events_;
   bool capturing_ = false;

@@ -1,4 +1,4 @@
-// All that belongs to one device: when another device is chosen, this goes and a new one comes.
+// A device that computes and draws: when another one is chosen, this goes and a new one comes.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,7 @@ struct Gpu {
   std::unique_ptr<Device> device;
   std::unique_ptr<PipelineStore> pipelines;
   std::unique_ptr<Frames> frames;
+  DisplayScale letters{.layout = 0};  // what they were drawn for; nothing yet
 };
 
 }  // namespace vitrine::desktop

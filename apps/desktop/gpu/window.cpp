@@ -166,6 +166,15 @@ DisplayScale Window::scale() const {
   return display_scale(std::max(across, down), framebuffer(), size_of(glfwGetWindowSize, window_));
 }
 
+void Window::resize(int width, int height) { glfwSetWindowSize(window_, width, height); }
+void Window::minimise() { glfwIconifyWindow(window_); }
+void Window::restore() { glfwRestoreWindow(window_); }
+
+std::string Window::clipboard() const {
+  const char* text = glfwGetClipboardString(window_);
+  return text ? text : "";
+}
+
 bool Window::hidden() const {
   const VkExtent2D size = framebuffer();
   return size.width == 0 || size.height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED) == GLFW_TRUE ||

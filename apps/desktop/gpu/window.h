@@ -30,11 +30,23 @@ struct WindowDevice {
   std::string why_not;             // empty when it can be used
 };
 
-class Window {
+// What actions ask of a window, and what is asked of it for them; tests do without one.
+class WindowControl {
+ public:
+  virtual ~WindowControl() = default;
+  virtual void resize(int width, int height) = 0;
+  virtual void minimise() = 0;
+  virtual void restore() = 0;
+  virtual std::string clipboard() const = 0;  // empty where there is no text on it
+  // Nobody can see what is drawn. Displays do not always tell: under Wayland they never do.
+  virtual bool hidden() const = 0;
+};
+
+class Window : public WindowControl {
  public:
   // Error(no_device) in one sentence where there is no display, no Vulkan loader or no driver.
   explicit Window(const WindowOptions& options, InstanceOptions instance = {});
-  ~Window();
+  ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
@@ -49,8 +61,11 @@ class Window {
 
   VkExtent2D framebuffer() const;
   DisplayScale scale() const;
-  // Nobody can see what is drawn. Displays do not always tell: under Wayland they never do.
-  bool hidden() const;
+  void resize(int width, int height) override;
+  void minimise() override;
+  void restore() override;
+  std::string clipboard() const override;
+  bool hidden() const override;
 
   std::function<void(std::vector<std::string>)> on_drop;
 

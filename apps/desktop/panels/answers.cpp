@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -39,9 +38,8 @@ void draw_times(const Looking::Seen& seen) {
   faint(seconds_text(seen.result.seconds) + "  \xc2\xb7  " + rate);
 }
 
-void mark_item(App& app, const char* name) {
-  const ImVec2 from = ImGui::GetItemRectMin(), size = ImGui::GetItemRectSize();
-  app.mark(name, {from.x, from.y, size.x, size.y});
+void mark_item(Screen& screen, const char* name) {
+  screen.areas[name] = area_of(ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
 }
 
 // How a picture lies that has to be turned to stand upright.
@@ -56,13 +54,14 @@ const char* lies(int orientation) {
   return ways[static_cast<size_t>(std::clamp(orientation, 2, 8) - 2)];
 }
 
-void draw_orientation(App& app, const Looking::Seen& seen) {
+void draw_orientation(Screen& screen, Actions& actions, const Looking& looking) {
+  const Looking::Seen& seen = *looking.seen();
   if (seen.result.orientation == 1) return;
   ImGui::Spacing();
   faint_wrapped(std::string("Its EXIF data says that it is stored ") + lies(seen.result.orientation) + ".");
-  bool turn = app.turns_by_exif();
-  if (ImGui::Checkbox("Turn by EXIF", &turn)) app.turn_by_exif(turn);
-  mark_item(app, "turn-by-exif");
+  bool turn = looking.turns_by_exif();
+  if (ImGui::Checkbox("Turn by EXIF", &turn)) actions.turn_by_exif(turn);
+  mark_item(screen, "turn-by-exif");
   hint("For you and for the model, as vitrine classify --exif does");
 }
 
@@ -81,7 +80,7 @@ void slider(const char* label, uint64_t& value, uint64_t count, const std::strin
 void draw_color_maps(MapSelection& selection) {
   const float width = (ImGui::GetContentRegionAvail().x - 2 * ImGui::GetStyle().ItemSpacing.x) / 3;
   bool first = true;
-  for (const ColorMap map : {ColorMap::inferno, ColorMap::viridis, ColorMap::grey}) {
+  for (const ColorMap map : color_maps) {
     if (!first) ImGui::SameLine();
     first = false;
     const std::string name(name_of(map));
@@ -99,16 +98,15 @@ void draw_color_maps(MapSelection& selection) {
   }
 }
 
-void draw_controls(App& app) {
-  Looking& looking = app.looking();
+void draw_controls(Screen& screen, Looking& looking) {
   const ViTConfig* c = looking.config();
   if (!c) return;
-  const View view = app.view();
+  const View view = screen.view();
   MapSelection selection = looking.selection();
   heading("WHERE IT LOOKS");
   if (view == View::attention || view == View::grid || view == View::answers) {
     slider("##layer", selection.layer, looking.layers(), looking.layer_name(selection.layer));
-    mark_item(app, "layer-slider");
+    mark_item(screen, "layer-slider");
     hint("Layer (Up, Down)");
   }
   if (view == View::attention || view == View::answers) {
@@ -117,7 +115,7 @@ void draw_controls(App& app) {
     slider("##head", head, looking.heads() + 1,
            head == 0 ? "mean of " + counted(looking.heads(), "head") : "head " + std::to_string(head - 1));
     selection.head = head == 0 ? std::nullopt : std::optional(head - 1);
-    mark_item(app, "head-slider");
+    mark_item(screen, "head-slider");
     hint("Head ([ and ])");
   }
   if (view != View::features) {
@@ -154,29 +152,28 @@ void draw_controls(App& app) {
 
 }  // namespace
 
-void draw_answers(App& app) {
-  const Looking::Seen* seen = app.looking().seen();
-  if (!app.looking().has_model()) {
-    faint_wrapped(app.busy() ? "Opening the model..." : "No model is open. Choose one above.");
+void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy) {
+  const Looking::Seen* seen = looking.seen();
+  if (!looking.has_model()) {
+    faint_wrapped(busy ? "Opening the model..." : "No model is open. Choose one above.");
     return;
   }
   if (!seen) {
-    faint_wrapped(app.busy() ? "The model is looking..."
-                             : "Open a picture to see what the model says of it.");
+    faint_wrapped(busy ? "The model is looking..." : "Open a picture to see what the model says of it.");
     return;
   }
   draw_top(*seen);
   draw_times(*seen);
-  draw_orientation(app, *seen);
+  draw_orientation(screen, actions, looking);
   ImGui::Spacing();
   ImGui::Spacing();
-  draw_controls(app);
+  draw_controls(screen, looking);
   ImGui::Spacing();
   ImGui::Spacing();
-  if (ImGui::Button("Export picture")) app.export_picture({});
+  if (ImGui::Button("Export picture")) actions.export_picture({});
   hint("What is shown, as PNG (Ctrl+S)");
   ImGui::SameLine();
-  if (ImGui::Button("Export numbers")) app.export_numbers({});
+  if (ImGui::Button("Export numbers")) actions.export_numbers({});
   hint("The numbers behind it, as CSV (Ctrl+Shift+S)");
 }
 

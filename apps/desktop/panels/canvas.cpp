@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -38,15 +37,14 @@ void handle_mouse(DigitCanvas& canvas, ImVec2 corner, float side) {
   if (ImGui::IsItemDeactivated()) canvas.end_stroke();
 }
 
-void draw_board(App& app, float side) {
-  DigitCanvas& canvas = app.drawing().canvas;
+void draw_board(Screen& screen, DigitCanvas& canvas, float side) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const ImVec2 end{corner.x + side, corner.y + side};
   list.AddRectFilled(corner, end, IM_COL32(12, 12, 14, 255), 6);
   list.AddRect(corner, end, palette().line, 6);
   ImGui::InvisibleButton("canvas", {side, side});
-  app.mark("canvas", {corner.x, corner.y, side, side});
+  screen.areas["canvas"] = area_of(corner, end);
   handle_mouse(canvas, corner, side);
   list.PushClipRect(corner, end, true);
   draw_strokes(canvas, corner, side);
@@ -59,8 +57,7 @@ void draw_board(App& app, float side) {
   list.PopClipRect();
 }
 
-void draw_answer(App& app) {
-  Drawing& drawing = app.drawing();
+void draw_answer(const Drawing& drawing, float side) {
   if (const auto error = drawing.error()) {
     faint_wrapped(*error);
     return;
@@ -68,7 +65,7 @@ void draw_answer(App& app) {
   const auto& answer = drawing.answer();
   const std::optional<size_t> best = drawing.best();
   const std::vector<std::string> labels = drawing.labels();
-  const float side = 84 * app.scale(), width = ImGui::GetContentRegionAvail().x;
+  const float width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginGroup();
   heading("THE MODEL SAYS");
   ImGui::PushFont(fonts().large);
@@ -102,19 +99,18 @@ void draw_answer(App& app) {
 
 }  // namespace
 
-void draw_canvas(App& app) {
-  Drawing& drawing = app.drawing();
+void draw_canvas(Screen& screen, Drawing& drawing) {
   drawing.update();
   const ImVec2 space = ImGui::GetContentRegionAvail();
-  const float answers = 300 * app.scale(), buttons = ImGui::GetFrameHeightWithSpacing() * 1.2f;
-  const float side = std::max(120.0f, std::min(space.y - buttons, space.x - answers - 40 * app.scale()));
+  const float answers = 300 * screen.scale, buttons = ImGui::GetFrameHeightWithSpacing() * 1.2f;
+  const float side = std::max(120.0f, std::min(space.y - buttons, space.x - answers - 40 * screen.scale));
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  const float left = std::max(0.0f, (space.x - side - answers - 40 * app.scale()) / 2);
-  app.set_export_area({start.x, start.y, space.x, space.y});
+  const float left = std::max(0.0f, (space.x - side - answers - 40 * screen.scale) / 2);
+  screen.exported = area_left();
 
   ImGui::SetCursorScreenPos({start.x + left, start.y});
   ImGui::BeginGroup();
-  draw_board(app, side);
+  draw_board(screen, drawing.canvas, side);
   ImGui::BeginDisabled(drawing.canvas.empty());
   if (ImGui::Button("Undo")) drawing.canvas.undo();
   ImGui::SameLine();
@@ -122,7 +118,7 @@ void draw_canvas(App& app) {
   ImGui::EndDisabled();
   ImGui::SameLine();
   float width = static_cast<float>(drawing.canvas.pen_width() * 100);
-  ImGui::SetNextItemWidth(140 * app.scale());
+  ImGui::SetNextItemWidth(140 * screen.scale);
   if (ImGui::SliderFloat("##pen", &width, 2, 15, ""))
     drawing.canvas.set_pen_width(static_cast<double>(width) / 100);
   ImGui::SameLine();
@@ -130,9 +126,9 @@ void draw_canvas(App& app) {
   ImGui::Text("pen %.0f %%", static_cast<double>(width));
   ImGui::EndGroup();
 
-  ImGui::SetCursorScreenPos({start.x + left + side + 40 * app.scale(), start.y});
+  ImGui::SetCursorScreenPos({start.x + left + side + 40 * screen.scale, start.y});
   ImGui::BeginChild("answer", {answers, space.y}, ImGuiChildFlags_None, ImGuiWindowFlags_NoBackground);
-  draw_answer(app);
+  draw_answer(drawing, 84 * screen.scale);
   ImGui::EndChild();
 }
 

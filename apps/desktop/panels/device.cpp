@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
-#include "runtime/vk/device_facts.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -19,8 +17,7 @@ void draw_use(const char* title, const MemoryUse& use) {
             true);
 }
 
-void draw_memory(App& app) {
-  const Device& device = *app.gpu().device;
+void draw_memory(const Device& device) {
   heading("MEMORY THAT VITRINE USES");
   const MemoryStatistics memory = device.memory();
   draw_use("on the device", memory.device);
@@ -41,21 +38,19 @@ void draw_memory(App& app) {
 
 }  // namespace
 
-void draw_device(App& app) {
-  const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
-  app.set_export_area({start.x, start.y, space.x, space.y});
-  const Capabilities& capabilities = app.gpu().device->capabilities();
+void draw_device(Screen& screen, const Device& device, std::span<const DeviceFact> facts) {
+  screen.exported = area_left();
   ImGui::PushFont(fonts().large);
-  ImGui::TextUnformatted(fitted(capabilities.name, space.x).c_str());
+  ImGui::TextUnformatted(fitted(device.capabilities().name, screen.exported.width).c_str());
   ImGui::PopFont();
   ImGui::Spacing();
   const ImVec2 rest = ImGui::GetContentRegionAvail();
-  const float right = std::min(360 * app.scale(), rest.x * 0.4f);
-  ImGui::BeginChild("facts", {rest.x - right - 16 * app.scale(), rest.y});
+  const float right = std::min(360 * screen.scale, rest.x * 0.4f);
+  ImGui::BeginChild("facts", {rest.x - right - 16 * screen.scale, rest.y});
   if (ImGui::BeginTable("facts", 2, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp)) {
     ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
-    for (const DeviceFact& fact : app.device_facts()) {
+    for (const DeviceFact& fact : facts) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       faint(fact.name);
@@ -65,9 +60,9 @@ void draw_device(App& app) {
     ImGui::EndTable();
   }
   ImGui::EndChild();
-  ImGui::SameLine(0, 16 * app.scale());
+  ImGui::SameLine(0, 16 * screen.scale);
   ImGui::BeginChild("memory", {right, rest.y});
-  draw_memory(app);
+  draw_memory(device);
   ImGui::EndChild();
 }
 

@@ -1,10 +1,10 @@
 // The bars above and below the views, and the list of shortcuts.
+#include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -12,19 +12,20 @@
 namespace vitrine::desktop {
 namespace {
 
-void draw_model_list(App& app, float width) {
+void draw_model_list(const Screen& screen, Actions& actions, const Looking& looking,
+                     const std::vector<ModelChoice>& models, float width) {
   ImGui::SetNextItemWidth(width);
   const std::string shown =
-      fitted(app.looking().model_title(), width - ImGui::GetFrameHeight() - 12 * app.scale());
+      fitted(looking.model_title(), width - ImGui::GetFrameHeight() - 12 * screen.scale);
   if (!ImGui::BeginCombo("##model", shown.c_str(), ImGuiComboFlags_HeightLarge)) {
-    hint(("Model: " + app.looking().model_title()).c_str());
+    hint(("Model: " + looking.model_title()).c_str());
     return;
   }
-  for (size_t i = 0; i < app.models().size(); ++i) {
-    const ModelChoice& choice = app.models()[i];
+  for (size_t i = 0; i < models.size(); ++i) {
+    const ModelChoice& choice = models[i];
     ImGui::PushID(static_cast<int>(i));
-    if (ImGui::Selectable(choice.title.c_str(), app.looking().model_name() == choice.name))
-      app.choose_model(choice.name);
+    if (ImGui::Selectable(choice.title.c_str(), looking.model_name() == choice.name))
+      actions.choose_model(choice.name);
     ImGui::PopID();
   }
   ImGui::Separator();
@@ -33,26 +34,26 @@ void draw_model_list(App& app, float width) {
   if (ImGui::InputTextWithHint("##model path", "folder or .safetensors, then Enter", path.data(), path.size(),
                                ImGuiInputTextFlags_EnterReturnsTrue) &&
       path[0] != '\0') {
-    app.choose_model(path.data());
+    actions.choose_model(path.data());
     ImGui::CloseCurrentPopup();
   }
   ImGui::EndCombo();
 }
 
-void draw_device_list(App& app, float width) {
+void draw_device_list(const Screen& screen, Actions& actions, const DeviceChoice& choice,
+                      const std::string& name, float width) {
   ImGui::SetNextItemWidth(width);
-  const std::string& name = app.gpu().device->capabilities().name;
-  const std::string shown = fitted(name, width - ImGui::GetFrameHeight() - 12 * app.scale());
+  const std::string shown = fitted(name, width - ImGui::GetFrameHeight() - 12 * screen.scale);
   if (!ImGui::BeginCombo("##device", shown.c_str())) {
     hint(("Device: " + name).c_str());
     return;
   }
-  for (size_t i = 0; i < app.devices().size(); ++i) {
-    const WindowDevice& device = app.devices()[i];
+  for (size_t i = 0; i < choice.devices.size(); ++i) {
+    const WindowDevice& device = choice.devices[i];
     ImGui::PushID(static_cast<int>(i));
     ImGui::BeginDisabled(!device.family);
-    if (ImGui::Selectable(device.physical.capabilities.name.c_str(), i == app.device_index()))
-      app.choose_device(i);
+    if (ImGui::Selectable(device.physical.capabilities.name.c_str(), i == choice.used))
+      actions.choose_device(i);
     ImGui::EndDisabled();
     if (!device.family && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
       ImGui::SetTooltip("%s", device.why_not.c_str());
@@ -85,8 +86,9 @@ constexpr std::array<std::pair<const char*, const char*>, 20> shortcuts{
 
 }  // namespace
 
-void draw_top_bar(App& app) {
-  const float scale = app.scale();
+void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking,
+                  const std::vector<ModelChoice>& models, const DeviceChoice& devices, const Device& device) {
+  const float scale = screen.scale;
   ImGui::PushFont(fonts().large);
   ImGui::AlignTextToFramePadding();
   const float large = ImGui::GetTextLineHeight();
@@ -97,8 +99,8 @@ void draw_top_bar(App& app) {
   ImGui::SetCursorPosY(row);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * scale, 0});
   for (const Tab& tab : tabs) {
-    const bool on = tab.view == app.view() || (shows_picture(tab.view) && shows_picture(app.view()));
-    if (toggle_button(tab.title, on) && !on) app.show_tab(tab);
+    const bool on = tab.view == screen.view() || (shows_picture(tab.view) && shows_picture(screen.view()));
+    if (toggle_button(tab.title, on) && !on) actions.show_tab(tab);
     hint(tab.hint);
     ImGui::SameLine();
     ImGui::SetCursorPosY(row);
@@ -107,60 +109,61 @@ void draw_top_bar(App& app) {
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const float small = ImGui::CalcTextSize("Light").x + 2 * ImGui::GetStyle().FramePadding.x;
   const float lists = ImGui::GetContentRegionAvail().x - small - ImGui::GetFrameHeight() - 4 * spacing;
-  const float model = std::clamp(lists * 0.55f, 90 * scale, 300 * scale);
-  const float device = std::clamp(lists - model - spacing, 60 * scale, 240 * scale);
-  ImGui::SameLine(ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x - model - device - small -
-                  ImGui::GetFrameHeight() - 3 * spacing);
+  const float model_width = std::clamp(lists * 0.55f, 90 * scale, 300 * scale);
+  const float device_width = std::clamp(lists - model_width - spacing, 60 * scale, 240 * scale);
+  ImGui::SameLine(ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x - model_width - device_width -
+                  small - ImGui::GetFrameHeight() - 3 * spacing);
   ImGui::SetCursorPosY(row);
-  draw_model_list(app, model);
+  draw_model_list(screen, actions, looking, models, model_width);
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
-  draw_device_list(app, device);
+  draw_device_list(screen, actions, devices, device.capabilities().name, device_width);
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
-  if (ImGui::Button(app.dark() ? "Light" : "Dark", {small, 0})) app.set_dark(!app.dark());
+  if (ImGui::Button(screen.dark ? "Light" : "Dark", {small, 0})) actions.set_dark(!screen.dark);
   hint("Dark and light (T)");
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
-  if (ImGui::Button("?", {ImGui::GetFrameHeight(), 0})) app.set_help(true);
+  if (ImGui::Button("?", {ImGui::GetFrameHeight(), 0})) actions.set_help(true);
   hint("Shortcuts");
 }
 
-void draw_status(App& app) {
-  const Worker::Status status = app.worker().status();
-  if (!app.errors().empty()) {
-    const float button = 90 * app.scale();
+void draw_status(const Screen& screen, Actions& actions, Notices& notices, const Worker::Status& work,
+                 const std::string& summary) {
+  if (!notices.errors().empty()) {
+    const float button = 90 * screen.scale;
     ImGui::AlignTextToFramePadding();
     ImGui::PushStyleColor(ImGuiCol_Text, palette().bad);
-    const std::string& sentence = app.errors().front();
-    const float width = ImGui::GetContentRegionAvail().x - button - 16 * app.scale();
+    const std::string& sentence = notices.errors().front();
+    const float width = ImGui::GetContentRegionAvail().x - button - 16 * screen.scale;
     ImGui::TextUnformatted(fitted(sentence, width).c_str());
     ImGui::PopStyleColor();
     ImGui::SetItemTooltip("%s", sentence.c_str());
     ImGui::SameLine(ImGui::GetWindowWidth() - button - ImGui::GetStyle().WindowPadding.x);
-    const size_t more = app.errors().size() - 1;
+    const size_t more = notices.errors().size() - 1;
     if (ImGui::Button(more == 0 ? "Dismiss" : ("Next of " + std::to_string(more + 1)).c_str(), {button, 0}))
-      app.dismiss_error();
+      notices.dismiss_error();
     return;
   }
-  if (!status.busy) {
+  if (!work.busy) {
     ImGui::AlignTextToFramePadding();
-    faint(app.said().empty() ? app.looking().summary() : app.said());
+    const std::string said = notices.said();
+    faint(said.empty() ? summary : said);
     return;
   }
   ImGui::AlignTextToFramePadding();
-  const std::string what = status.text.empty() ? status.what : status.what + ": " + status.text;
-  const float bar = 220 * app.scale(), button = 80 * app.scale();
+  const std::string what = work.text.empty() ? work.what : work.what + ": " + work.text;
+  const float bar = 220 * screen.scale, button = 80 * screen.scale;
   ImGui::TextUnformatted(
-      fitted(what, ImGui::GetContentRegionAvail().x - bar - button - 32 * app.scale()).c_str());
-  ImGui::SameLine(ImGui::GetWindowWidth() - bar - button - 28 * app.scale());
-  ImGui::ProgressBar(status.done, {bar, 0}, status.done > 0 ? nullptr : "");
+      fitted(what, ImGui::GetContentRegionAvail().x - bar - button - 32 * screen.scale).c_str());
+  ImGui::SameLine(ImGui::GetWindowWidth() - bar - button - 28 * screen.scale);
+  ImGui::ProgressBar(work.done, {bar, 0}, work.done > 0 ? nullptr : "");
   ImGui::SameLine();
-  if (ImGui::Button("Cancel", {button, 0})) app.cancel();
+  if (ImGui::Button("Cancel", {button, 0})) actions.cancel();
 }
 
-void draw_help(App& app) {
-  if (!app.help()) return;
+void draw_help(const Screen& screen, Actions& actions) {
+  if (!screen.help) return;
   const ImVec2 center = ImGui::GetMainViewport()->GetCenter();
   ImGui::SetNextWindowPos(center, ImGuiCond_Always, {0.5f, 0.5f});
   ImGui::SetNextWindowFocus();
@@ -183,7 +186,7 @@ void draw_help(App& app) {
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
-  if (!open) app.set_help(false);
+  if (!open) actions.set_help(false);
 }
 
 }  // namespace vitrine::desktop

@@ -1,7 +1,8 @@
 // On the left: the pictures that are open.
+#include <array>
 #include <string>
+#include <utility>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -9,17 +10,17 @@
 namespace vitrine::desktop {
 namespace {
 
-void draw_open_popup(App& app) {
+void draw_open_popup(const Screen& screen, Actions& actions) {
   static std::array<char, 4096> path{};
   if (ImGui::BeginPopup("open path")) {
     ImGui::TextUnformatted("A picture or a folder");
-    ImGui::SetNextItemWidth(420 * app.scale());
+    ImGui::SetNextItemWidth(420 * screen.scale);
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     const bool entered =
         ImGui::InputText("##path", path.data(), path.size(), ImGuiInputTextFlags_EnterReturnsTrue);
     ImGui::SameLine();
     if (ImGui::Button("Open") || entered) {
-      app.open_text(path.data());
+      actions.open_text(path.data());
       ImGui::CloseCurrentPopup();
     }
     faint("Files and folders can be dropped on the window, too; Ctrl+V opens a copied path.");
@@ -27,13 +28,13 @@ void draw_open_popup(App& app) {
   }
 }
 
-void draw_item(App& app, size_t index, float height, float side) {
-  PictureLibrary& library = app.library();
+void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails, size_t index, float height,
+               float side) {
   ImGui::PushID(static_cast<int>(index));
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const bool selected = library.selected() == index;
-  if (ImGui::InvisibleButton("item", {width, height})) app.select(index);
+  if (ImGui::InvisibleButton("item", {width, height})) actions.select(index);
   const bool hovered = ImGui::IsItemHovered();
   if (selected && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -42,7 +43,7 @@ void draw_item(App& app, size_t index, float height, float side) {
     list.AddRectFilled(corner, end, ImGui::GetColorU32(selected ? ImGuiCol_HeaderActive : ImGuiCol_Header),
                        5);
   const float gap = (height - side) / 2;
-  const Texture* texture = app.thumbnails().texture(index);
+  const Texture* texture = thumbnails.texture(index);
   const Thumbnail& thumbnail = library.thumbnail(index);
   if (texture) {
     const ImVec2 size{static_cast<float>(texture->width()), static_cast<float>(texture->height())};
@@ -77,27 +78,26 @@ void draw_item(App& app, size_t index, float height, float side) {
 
 }  // namespace
 
-void draw_library(App& app) {
-  PictureLibrary& library = app.library();
+void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails) {
   heading(library.size() == 1 ? "1 PICTURE" : std::to_string(library.size()) + " PICTURES");
   if (ImGui::Button("Open...", {-1, 0})) ImGui::OpenPopup("open path");
   hint("A picture or a folder (Ctrl+O)");
-  if (app.take_open_request()) ImGui::OpenPopup("open path");
-  draw_open_popup(app);
+  if (std::exchange(screen.asks_what_to_open, false)) ImGui::OpenPopup("open path");
+  draw_open_popup(screen, actions);
   if (library.empty()) {
     ImGui::Spacing();
     faint_wrapped("Drop pictures or a folder on the window.");
     return;
   }
   ImGui::BeginChild("pictures", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoBackground);
-  const float side = 46 * app.scale(), height = side + 8 * app.scale();
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 2 * app.scale()});
+  const float side = 46 * screen.scale, height = side + 8 * screen.scale;
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 2 * screen.scale});
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(library.size()), height + 2 * app.scale());
+  clipper.Begin(static_cast<int>(library.size()), height + 2 * screen.scale);
   if (const auto selected = library.selected()) clipper.IncludeItemByIndex(static_cast<int>(*selected));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_item(app, static_cast<size_t>(i), height, side);
+      draw_item(actions, library, thumbnails, static_cast<size_t>(i), height, side);
   }
   ImGui::PopStyleVar();
   ImGui::EndChild();

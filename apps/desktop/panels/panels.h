@@ -1,20 +1,30 @@
-// The parts of the window. Each draws into the space that ImGui's current window has left.
+// The parts of the window. Each draws into the space that ImGui's current window has left, is given what it
+// shows, and the actions. `busy`: something runs, or is not on the screen yet.
 #pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/desktop/actions.h"
+#include "apps/desktop/desk.h"
 
 namespace vitrine::desktop {
 
-class App;
-
-void draw_top_bar(App& app);
-void draw_library(App& app);
-void draw_picture(App& app);  // the views that show the picture
-void draw_answers(App& app);  // beside it: what the model says, and how to look
-void draw_structure(App& app);
-void draw_profile(App& app);
-void draw_device(App& app);
-void draw_canvas(App& app);
-void draw_training(App& app);
-void draw_status(App& app);
-void draw_help(App& app);
+void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking,
+                  const std::vector<ModelChoice>& models, const DeviceChoice& devices, const Device& device);
+void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails);
+// The views that show the picture.
+void draw_picture(Screen& screen, Actions& actions, Looking& looking, PictureLibrary& library, bool busy);
+// Beside it: what the model says, and how to look.
+void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy);
+void draw_structure(Screen& screen, Actions& actions, const Looking& looking, bool busy);
+void draw_profile(Screen& screen, Actions& actions, Looking& looking, bool busy);
+void draw_device(Screen& screen, const Device& device, std::span<const DeviceFact> facts);
+void draw_canvas(Screen& screen, Drawing& drawing);
+void draw_training(Screen& screen, Actions& actions, TrainingSession& training, TrainingSamples& samples);
+void draw_status(const Screen& screen, Actions& actions, Notices& notices, const Worker::Status& work,
+                 const std::string& summary);
+void draw_help(const Screen& screen, Actions& actions);
 
 }  // namespace vitrine::desktop

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -81,7 +80,9 @@ void draw_selected_patch(const ViTConfig& c, const MapSelection& selection, cons
 }
 
 // A click on a patch selects its token, a click on the selected one goes back to the class token.
-void handle_click(App& app, const ViTConfig& c, const Placed& picture, const Placed& patches) {
+void handle_click(const Screen& screen, Actions& actions, Looking& looking, const Placed& picture,
+                  const Placed& patches) {
+  const ViTConfig& c = *looking.config();
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   if (mouse.x < std::max(picture.from.x, patches.from.x) || mouse.x >= std::min(picture.to.x, patches.to.x) ||
@@ -96,24 +97,22 @@ void handle_click(App& app, const ViTConfig& c, const Placed& picture, const Pla
   const Placed hovered = patch_rectangle(c, patch, patches);
   ImGui::GetWindowDrawList()->AddRect(hovered.from, hovered.to, IM_COL32(255, 255, 255, 160));
   if (!ImGui::IsItemClicked()) return;
-  MapSelection selection = app.looking().selection();
+  MapSelection selection = looking.selection();
   const uint64_t token = c.prefix_tokens() + patch;
   selection.token = selection.token == token ? std::nullopt : std::optional(token);
-  app.looking().select(selection);
-  if (app.view() == View::answers || app.view() == View::features) app.show(View::attention);
+  looking.select(selection);
+  const View view = screen.view();
+  if (view == View::answers || view == View::features) actions.show(View::attention);
 }
 
-void draw_single(App& app, ImVec2 corner, ImVec2 space) {
-  const Looking& looking = app.looking();
+void draw_single(Screen& screen, Actions& actions, Looking& looking, ImVec2 corner, ImVec2 space) {
   const Looking::Seen& seen = *looking.seen();
   const Placed at =
       placed_inside({static_cast<float>(seen.width), static_cast<float>(seen.height)}, corner, space, 16);
-  app.set_export_area({at.from.x, at.from.y, at.to.x - at.from.x, at.to.y - at.from.y});
   const Placed patches = patches_on_screen(seen, at);
-  app.mark("picture", {at.from.x, at.from.y, at.to.x - at.from.x, at.to.y - at.from.y});
-  app.mark("patches",
-           {patches.from.x, patches.from.y, patches.to.x - patches.from.x, patches.to.y - patches.from.y});
-  const View view = app.view();
+  screen.exported = screen.areas["picture"] = area_of(at.from, at.to);
+  screen.areas["patches"] = area_of(patches.from, patches.to);
+  const View view = screen.view();
   const Looking::Maps* maps = looking.maps(view);
   const Texture* features = view == View::features ? looking.features() : nullptr;
   const MapSelection& selection = looking.selection();
@@ -134,7 +133,7 @@ void draw_single(App& app, ImVec2 corner, ImVec2 space) {
   if (maps) draw_selected_patch(*c, selection, patches);
   ImGui::SetCursorScreenPos(at.from);
   ImGui::InvisibleButton("picture", {at.to.x - at.from.x, at.to.y - at.from.y});
-  handle_click(app, *c, at, patches);
+  handle_click(screen, actions, looking, at, patches);
 }
 
 void draw_centered(const std::string& text, ImVec2 corner, ImVec2 space) {
@@ -145,17 +144,16 @@ void draw_centered(const std::string& text, ImVec2 corner, ImVec2 space) {
 }
 
 // All heads of the layer, and their mean, beside each other.
-void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
-  const Looking& looking = app.looking();
+void draw_grid(Screen& screen, Actions& actions, Looking& looking, ImVec2 corner, ImVec2 space) {
   const Looking::Seen& seen = *looking.seen();
   const Looking::Maps* maps = looking.maps(View::grid);
-  app.set_export_area({corner.x, corner.y, space.x, space.y});
+  screen.exported = {corner.x, corner.y, space.x, space.y};
   if (!maps) {
     if (looking.left_out(View::grid))
       draw_centered("The maps come when All heads is chosen again", corner, space);
     return;
   }
-  const float gap = 8 * app.scale(), line = ImGui::GetTextLineHeight() + 2 * app.scale();
+  const float gap = 8 * screen.scale, line = ImGui::GetTextLineHeight() + 2 * screen.scale;
   const float aspect = static_cast<float>(seen.width) / static_cast<float>(seen.height);
   // As many columns as make the pictures largest.
   uint32_t columns = 1;
@@ -191,8 +189,8 @@ void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
     if (ImGui::InvisibleButton("map", {width, height + line})) {
       MapSelection selection = looking.selection();
       selection.head = i == 0 ? std::nullopt : std::optional<uint64_t>(map);
-      app.looking().select(selection);
-      app.show(View::attention);
+      looking.select(selection);
+      actions.show(View::attention);
     }
     ImGui::PopID();
     const bool chosen = looking.selection().head == (i == 0 ? std::nullopt : std::optional<uint64_t>(map));
@@ -202,31 +200,32 @@ void draw_grid(App& app, ImVec2 corner, ImVec2 space) {
   }
 }
 
-void draw_invitation(App& app, ImVec2 corner, ImVec2 space) {
-  const bool waiting = app.busy() && !app.library().empty();
-  std::string text = waiting                      ? "The model is looking..."
-                     : app.library().empty()      ? "Drop a picture or a folder here"
-                     : !app.looking().has_model() ? "Choose a model above"
-                                                  : "Choose a picture on the left, or drop another one here";
-  const auto selected = app.library().selected();
-  if (selected && !waiting && app.library().thumbnail(*selected).state == Thumbnail::State::broken)
+void draw_invitation(const Looking& looking, PictureLibrary& library, bool busy, ImVec2 corner,
+                     ImVec2 space) {
+  const bool waiting = busy && !library.empty();
+  std::string text = waiting                ? "The model is looking..."
+                     : library.empty()      ? "Drop a picture or a folder here"
+                     : !looking.has_model() ? "Choose a model above"
+                                            : "Choose a picture on the left, or drop another one here";
+  const auto selected = library.selected();
+  if (selected && !waiting && library.thumbnail(*selected).state == Thumbnail::State::broken)
     text = "This picture can't be read";
   draw_centered(text, corner, space);
 }
 
-void draw_view_buttons(App& app) {
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * app.scale(), 7 * app.scale()});
+void draw_view_buttons(const Screen& screen, Actions& actions, const Looking& looking) {
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * screen.scale, 7 * screen.scale});
   for (const ViewName& view : view_names) {
     if (!shows_picture(view.view)) break;
-    if (toggle_button(std::string(view.title).c_str(), app.view() == view.view)) app.show(view.view);
+    if (toggle_button(std::string(view.title).c_str(), screen.view() == view.view)) actions.show(view.view);
     ImGui::SameLine();
   }
   ImGui::PopStyleVar();
-  const Looking::Seen* seen = app.looking().seen();
+  const Looking::Seen* seen = looking.seen();
   if (seen) {
     const std::string name =
-        fitted(seen->path.filename().string(), ImGui::GetContentRegionAvail().x - 8 * app.scale());
-    ImGui::SameLine(0, 16 * app.scale());
+        fitted(seen->path.filename().string(), ImGui::GetContentRegionAvail().x - 8 * screen.scale);
+    ImGui::SameLine(0, 16 * screen.scale);
     ImGui::AlignTextToFramePadding();
     faint(name);
   } else {
@@ -236,14 +235,14 @@ void draw_view_buttons(App& app) {
 
 }  // namespace
 
-void draw_picture(App& app) {
-  draw_view_buttons(app);
+void draw_picture(Screen& screen, Actions& actions, Looking& looking, PictureLibrary& library, bool busy) {
+  draw_view_buttons(screen, actions, looking);
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 space = ImGui::GetContentRegionAvail();
   if (space.x < 20 || space.y < 20) return;
-  if (!app.looking().seen()) return draw_invitation(app, corner, space);
-  if (app.view() == View::grid) return draw_grid(app, corner, space);
-  draw_single(app, corner, space);
+  if (!looking.seen()) return draw_invitation(looking, library, busy, corner, space);
+  if (screen.view() == View::grid) return draw_grid(screen, actions, looking, corner, space);
+  draw_single(screen, actions, looking, corner, space);
 }
 
 }  // namespace vitrine::desktop

@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -112,14 +111,12 @@ void draw_operators(const ProfileResult& profile) {
 
 }  // namespace
 
-void draw_profile(App& app) {
-  Looking& looking = app.looking();
-  const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
-  app.set_export_area({start.x, start.y, space.x, space.y});
+void draw_profile(Screen& screen, Actions& actions, Looking& looking, bool busy) {
+  const Area& space = screen.exported = area_left();
   const auto& profile = looking.profile_result();
   if (!looking.seen())
-    return faint(app.busy() ? "The model is looking..."
-                            : "Open a picture first: its inference is what gets measured.");
+    return faint(busy ? "The model is looking..."
+                      : "Open a picture first: its inference is what gets measured.");
   if (!profile) {
     if (!looking.asked_for_profile()) looking.profile();
     if (looking.busy()) return faint("Measuring every operator...");
@@ -129,14 +126,14 @@ void draw_profile(App& app) {
   ImGui::PushFont(fonts().large);
   ImGui::TextUnformatted((seconds_text(profile->total_seconds) + " on the device").c_str());
   ImGui::PopFont();
-  ImGui::SameLine(space.x - 270 * app.scale());
-  if (ImGui::Button("Measure again", {130 * app.scale(), 0})) looking.profile();
+  ImGui::SameLine(space.width - 270 * screen.scale);
+  if (ImGui::Button("Measure again", {130 * screen.scale, 0})) looking.profile();
   ImGui::SameLine();
-  if (ImGui::Button("Export as CSV", {130 * app.scale(), 0})) app.export_numbers({});
+  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.export_numbers({});
   faint(std::to_string(profile->steps.size()) +
         " dispatches for one image. Click on a bar to widen it, on the top one to go back.");
   ImGui::Spacing();
-  draw_flame(*profile, 24 * app.scale());
+  draw_flame(*profile, 24 * screen.scale);
   ImGui::Spacing();
   if (const Looking::Maps* maps = looking.maps(View::attention)) {
     heading("THE MAP THAT IS SHOWN");

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -70,17 +69,15 @@ void draw_node(const StructureNode& node, const std::string& open_path) {
 
 }  // namespace
 
-void draw_structure(App& app) {
-  const Looking& looking = app.looking();
-  const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
-  app.set_export_area({start.x, start.y, space.x, space.y});
+void draw_structure(Screen& screen, Actions& actions, const Looking& looking, bool busy) {
+  const Area& space = screen.exported = area_left();
   if (!looking.has_model())
-    return faint(app.busy() ? "Opening the model..." : "No model is open. Choose one above.");
+    return faint(busy ? "Opening the model..." : "No model is open. Choose one above.");
   ImGui::PushFont(fonts().large);
-  ImGui::TextUnformatted(fitted(looking.model_title(), space.x - 180 * app.scale()).c_str());
+  ImGui::TextUnformatted(fitted(looking.model_title(), space.width - 180 * screen.scale).c_str());
   ImGui::PopFont();
-  ImGui::SameLine(space.x - 120 * app.scale());
-  if (ImGui::Button("Export as CSV", {130 * app.scale(), 0})) app.export_numbers({});
+  ImGui::SameLine(space.width - 120 * screen.scale);
+  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.export_numbers({});
   double flops = 0;
   uint64_t parameters = 0;
   for (const StructureNode& node : looking.structure()) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "apps/desktop/app.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
@@ -95,13 +94,13 @@ std::string class_name(const TrainingState& state, uint32_t index) {
   return index < state.class_names.size() ? state.class_names[index] : std::to_string(index);
 }
 
-void draw_samples(App& app, const TrainingState& state) {
+void draw_samples(const Screen& screen, const TrainingState& state, TrainingSamples& samples) {
   heading("TEST PICTURES, AND WHAT THE MODEL SAYS NOW");
-  const auto& textures = app.training_samples().of(state);
+  const auto& textures = samples.of(state);
   if (textures.empty()) return faint("They appear with the first test.");
-  const float space = ImGui::GetContentRegionAvail().x, gap = 8 * app.scale();
+  const float space = ImGui::GetContentRegionAvail().x, gap = 8 * screen.scale;
   const auto count = static_cast<float>(textures.size());
-  const float side = std::clamp((space - (count - 1) * gap) / count, 24 * app.scale(), 72 * app.scale());
+  const float side = std::clamp((space - (count - 1) * gap) / count, 24 * screen.scale, 72 * screen.scale);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   for (size_t i = 0; i < textures.size(); ++i) {
@@ -133,7 +132,7 @@ std::string_view stage_text(TrainingStage stage) {
   return name_of(stage);
 }
 
-void draw_start(App& app) {
+void draw_start(const Screen& screen, Actions& actions) {
   static int chosen = 0;
   static std::array<char, 4096> data{}, saved{"vitrine-model"};
   constexpr std::array<std::pair<const char*, const char*>, 2> configs{
@@ -149,39 +148,39 @@ void draw_start(App& app) {
   ImGui::RadioButton("go on with a saved training:", &chosen, goes_on);
   ImGui::SameLine();
   ImGui::BeginDisabled(chosen != goes_on);
-  ImGui::SetNextItemWidth(220 * app.scale());
+  ImGui::SetNextItemWidth(220 * screen.scale);
   ImGui::InputText("##saved", saved.data(), saved.size());
   ImGui::EndDisabled();
   hint("The folder that it was saved to");
   ImGui::Spacing();
-  ImGui::SetNextItemWidth(540 * app.scale());
+  ImGui::SetNextItemWidth(540 * screen.scale);
   ImGui::InputTextWithHint(
       "##data", "your own data: a folder with MNIST's files or train/CLASS/pictures (empty: drawn digits)",
       data.data(), data.size());
   ImGui::Spacing();
-  if (ImGui::Button("Start training", {160 * app.scale(), 0})) {
+  if (ImGui::Button("Start training", {160 * screen.scale, 0})) {
     if (chosen == goes_on) {
-      app.go_on_training(saved.data(), data.data());
+      actions.go_on_training(saved.data(), data.data());
     } else {
-      app.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
+      actions.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
     }
   }
 }
 
-void draw_buttons(App& app, const TrainingState& state) {
-  TrainingSession& training = app.training();
+void draw_buttons(const Screen& screen, Actions& actions, TrainingSession& training,
+                  const TrainingState& state) {
   const bool paused = state.stage == TrainingStage::paused;
   ImGui::BeginDisabled(!paused && state.stage != TrainingStage::training);
-  if (ImGui::Button(paused ? "Resume" : "Pause", {90 * app.scale(), 0})) training.toggle_pause();
+  if (ImGui::Button(paused ? "Resume" : "Pause", {90 * screen.scale, 0})) training.toggle_pause();
   hint("Space");
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::BeginDisabled(!paused && !state.busy());
-  if (ImGui::Button("Stop", {80 * app.scale(), 0})) training.stop();
+  if (ImGui::Button("Stop", {80 * screen.scale, 0})) training.stop();
   ImGui::EndDisabled();
   ImGui::SameLine();
   static std::array<char, 4096> folder{"vitrine-model"};
-  ImGui::SetNextItemWidth(220 * app.scale());
+  ImGui::SetNextItemWidth(220 * screen.scale);
   ImGui::InputText("##folder", folder.data(), folder.size());
   hint("The folder to save into: a model that every command of vitrine opens, and the checkpoint");
   ImGui::SameLine();
@@ -189,7 +188,7 @@ void draw_buttons(App& app, const TrainingState& state) {
   if (ImGui::Button("Save")) training.save(folder.data());
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (ImGui::Button("Curves as CSV")) app.export_numbers({});
+  if (ImGui::Button("Curves as CSV")) actions.export_numbers({});
   const bool over = !state.busy() && !paused;
   if (over) {
     ImGui::SameLine();
@@ -202,7 +201,7 @@ void draw_buttons(App& app, const TrainingState& state) {
   }
 }
 
-void draw_facts(App& app, const TrainingState& state) {
+void draw_facts(const Screen& screen, const TrainingState& state) {
   ImGui::PushFont(fonts().large);
   ImGui::TextUnformatted((state.name + ": " + std::string(stage_text(state.stage))).c_str());
   ImGui::PopFont();
@@ -215,7 +214,7 @@ void draw_facts(App& app, const TrainingState& state) {
   const double share = prepares          ? state.share_done
                        : state.steps > 0 ? static_cast<double>(state.step) / static_cast<double>(state.steps)
                                          : 0;
-  ImGui::ProgressBar(static_cast<float>(share), {-1, 8 * app.scale()}, "");
+  ImGui::ProgressBar(static_cast<float>(share), {-1, 8 * screen.scale}, "");
   if (state.steps == 0) return;
   std::string line = "epoch " + std::to_string(std::min(std::max<uint64_t>(state.epoch, 1), state.epochs)) +
                      " of " + std::to_string(state.epochs) + "   step " + std::to_string(state.step) +
@@ -229,27 +228,26 @@ void draw_facts(App& app, const TrainingState& state) {
 
 }  // namespace
 
-void draw_training(App& app) {
-  const std::shared_ptr<const TrainingState> told = app.training().state();
+void draw_training(Screen& screen, Actions& actions, TrainingSession& training, TrainingSamples& samples) {
+  const std::shared_ptr<const TrainingState> told = training.state();
   const TrainingState& state = *told;
-  if (state.stage == TrainingStage::none) return draw_start(app);
-  const ImVec2 start = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
-  app.set_export_area({start.x, start.y, space.x, space.y});
-  draw_facts(app, state);
-  draw_buttons(app, state);
+  if (state.stage == TrainingStage::none) return draw_start(screen, actions);
+  screen.exported = area_left();
+  draw_facts(screen, state);
+  draw_buttons(screen, actions, training, state);
   ImGui::Spacing();
-  const float samples = 72 * app.scale() + 3 * ImGui::GetTextLineHeightWithSpacing() + 12 * app.scale();
-  const float height = std::max(120 * app.scale(), ImGui::GetContentRegionAvail().y - samples);
-  const float width = (ImGui::GetContentRegionAvail().x - 20 * app.scale()) / 2;
+  const float below = 72 * screen.scale + 3 * ImGui::GetTextLineHeightWithSpacing() + 12 * screen.scale;
+  const float height = std::max(120 * screen.scale, ImGui::GetContentRegionAvail().y - below);
+  const float width = (ImGui::GetContentRegionAvail().x - 20 * screen.scale) / 2;
   ImGui::BeginGroup();
   draw_losses(state, {width, height});
   ImGui::EndGroup();
-  ImGui::SameLine(0, 20 * app.scale());
+  ImGui::SameLine(0, 20 * screen.scale);
   ImGui::BeginGroup();
   draw_accuracy(state, {width, height});
   ImGui::EndGroup();
   ImGui::Spacing();
-  draw_samples(app, state);
+  draw_samples(screen, state, samples);
 }
 
 }  // namespace vitrine::desktop

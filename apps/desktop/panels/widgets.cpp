@@ -102,6 +102,13 @@ Placed placed_inside(ImVec2 content, ImVec2 corner, ImVec2 space, float most) {
   return {from, {from.x + size.x, from.y + size.y}};
 }
 
+Area area_of(ImVec2 from, ImVec2 to) { return {from.x, from.y, to.x - from.x, to.y - from.y}; }
+
+Area area_left() {
+  const ImVec2 corner = ImGui::GetCursorScreenPos(), space = ImGui::GetContentRegionAvail();
+  return {corner.x, corner.y, space.x, space.y};
+}
+
 std::string seconds_text(double seconds) {
   if (seconds >= 3600)
     return formatted("%d h %02d min", static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60) % 60);

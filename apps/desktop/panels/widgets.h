@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "apps/desktop/screen.h"
+
 namespace vitrine::desktop {
 
 // A line of text in the color of what matters less.
@@ -28,6 +30,10 @@ struct Placed {
   ImVec2 from, to;
 };
 Placed placed_inside(ImVec2 content, ImVec2 corner, ImVec2 space, float most = 1e9f);
+
+Area area_of(ImVec2 from, ImVec2 to);
+// The space that the current window has left, from where it goes on.
+Area area_left();
 
 // "1.25 s", "12.5 ms"; "1.4 GiB".
 std::string seconds_text(double seconds);
