@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/desktop/keyboard.h"
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/theme.h"
 #include "runtime/util/error.h"
@@ -63,10 +64,14 @@ App::App(AppOptions options)
             .on_device = devices_.on_device()},
       actions_(desk_),
       script_(desk_, actions_, options_.script) {
-  window_.on_drop = [this](std::vector<std::string> paths) { actions_.open({paths.begin(), paths.end()}); };
-  if (options_.exif) actions_.turn_by_exif(true);
-  actions_.choose_model(options_.model);
-  if (!options_.open.empty()) actions_.open(options_.open);
+  window_.on_drop = [this](std::vector<std::string> paths) {
+    actions_.perform(ActionId::drop, std::move(paths));
+  };
+  if (options_.exif) actions_.perform(ActionId::exif, {"on"});
+  actions_.perform(ActionId::model, {options_.model});
+  std::vector<std::string> paths;
+  for (const std::filesystem::path& path : options_.open) paths.push_back(path.string());
+  if (!paths.empty()) window_.on_drop(std::move(paths));
 }
 
 InstanceOptions App::instance_options() {
@@ -108,55 +113,6 @@ void App::update() {
   }
 }
 
-void App::handle_shortcuts() {
-  const ImGuiIO& io = ImGui::GetIO();
-  if (io.WantTextInput) return;
-  const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(key); };
-  const auto typed = [&](ImWchar wanted) { return std::ranges::count(io.InputQueueCharacters, wanted) > 0; };
-  Looking& looking = desk_.looking();
-  MapSelection selection = looking.selection();
-  if (io.KeyCtrl) {
-    if (pressed(ImGuiKey_O)) screen_.asks_what_to_open = true;
-    if (pressed(ImGuiKey_V)) actions_.paste();
-    if (pressed(ImGuiKey_S)) io.KeyShift ? actions_.export_numbers({}) : actions_.export_picture({});
-    if (pressed(ImGuiKey_Z) && screen_.view() == View::draw) desk_.drawing().canvas.undo();
-    if (pressed(ImGuiKey_Period)) actions_.cancel();
-    if (pressed(ImGuiKey_Q)) actions_.close();
-    return;
-  }
-  for (size_t i = 0; i < tabs.size(); ++i) {
-    if (pressed(static_cast<ImGuiKey>(ImGuiKey_F1 + static_cast<int>(i)))) actions_.show_tab(tabs[i]);
-  }
-  for (int i = 0; i < 5; ++i) {
-    if (pressed(static_cast<ImGuiKey>(ImGuiKey_1 + i))) actions_.show(static_cast<View>(i));
-  }
-  if (typed('?')) actions_.set_help(!screen_.help);
-  if (pressed(ImGuiKey_T)) actions_.set_dark(!screen_.dark);
-  if (screen_.view() == View::draw && pressed(ImGuiKey_Delete)) desk_.drawing().canvas.clear();
-  if (screen_.view() == View::train && pressed(ImGuiKey_Space)) desk_.training().toggle_pause();
-  if (pressed(ImGuiKey_Escape)) {
-    if (screen_.help) {
-      actions_.set_help(false);
-    } else {
-      selection.token.reset();
-    }
-  }
-  if (shows_picture(screen_.view()) && !ImGui::IsAnyItemActive()) {
-    if (pressed(ImGuiKey_RightArrow)) actions_.next();
-    if (pressed(ImGuiKey_LeftArrow)) actions_.previous();
-    if (pressed(ImGuiKey_UpArrow)) ++selection.layer;
-    if (pressed(ImGuiKey_DownArrow) && selection.layer > 0) --selection.layer;
-    if (pressed(ImGuiKey_RightBracket)) selection.head = selection.head ? *selection.head + 1 : 0;
-    if (pressed(ImGuiKey_LeftBracket) && selection.head)
-      selection.head = *selection.head == 0 ? std::nullopt : std::optional(*selection.head - 1);
-    if (pressed(ImGuiKey_Minus)) selection.opacity -= 0.1f;
-    if (pressed(ImGuiKey_Equal) || typed('+')) selection.opacity += 0.1f;
-    if (pressed(ImGuiKey_G)) selection.patch_grid = !selection.patch_grid;
-    if (pressed(ImGuiKey_M)) selection.map = static_cast<ColorMap>((static_cast<int>(selection.map) + 1) % 3);
-  }
-  looking.select(selection);
-}
-
 void App::build_frame() {
   ImGui_ImplGlfw_NewFrame();
   script_.feed_input();
@@ -164,7 +120,7 @@ void App::build_frame() {
   const ImVec2 pixels = ImGui::GetIO().DisplayFramebufferScale;
   screen_.pixels_across = pixels.x;
   screen_.pixels_down = pixels.y;
-  handle_shortcuts();
+  perform_struck(actions_, screen_);
   if (dark_ != screen_.dark) apply_theme(dark_ = screen_.dark, screen_.scale);
   OnDevice& here = *devices_.on_device();
   const ImGuiViewport& viewport = *ImGui::GetMainViewport();
@@ -212,7 +168,7 @@ void App::draw_view(OnDevice& here, ImVec2 space) {
       case View::device:
         return draw_device(screen_, here.device, here.facts);
       case View::draw:
-        return draw_canvas(screen_, here.drawing);
+        return draw_canvas(screen_, actions_, here.drawing);
       default:
         return draw_training(screen_, actions_, here.training, here.training_samples);
     }

@@ -44,7 +44,6 @@ class App {
   void loop();
   void update();
   void rescale(const DisplayScale& scale);
-  void handle_shortcuts();
   void build_frame();
   void draw_view(OnDevice& here, ImVec2 space);
   double frame_seconds() const;  // between one frame and the next, at least

@@ -3,54 +3,15 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
 #include <cfloat>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
+#include "apps/desktop/keyboard.h"
 #include "runtime/util/error.h"
 
 namespace vitrine::desktop {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, ImGuiKey>, 24> named_keys{{{"left", ImGuiKey_LeftArrow},
-                                                                            {"right", ImGuiKey_RightArrow},
-                                                                            {"up", ImGuiKey_UpArrow},
-                                                                            {"down", ImGuiKey_DownArrow},
-                                                                            {"home", ImGuiKey_Home},
-                                                                            {"end", ImGuiKey_End},
-                                                                            {"pageup", ImGuiKey_PageUp},
-                                                                            {"pagedown", ImGuiKey_PageDown},
-                                                                            {"enter", ImGuiKey_Enter},
-                                                                            {"escape", ImGuiKey_Escape},
-                                                                            {"space", ImGuiKey_Space},
-                                                                            {"tab", ImGuiKey_Tab},
-                                                                            {"backspace", ImGuiKey_Backspace},
-                                                                            {"delete", ImGuiKey_Delete},
-                                                                            {"-", ImGuiKey_Minus},
-                                                                            {"+", ImGuiKey_Equal},
-                                                                            {"[", ImGuiKey_LeftBracket},
-                                                                            {"]", ImGuiKey_RightBracket},
-                                                                            {",", ImGuiKey_Comma},
-                                                                            {".", ImGuiKey_Period},
-                                                                            {"?", ImGuiKey_Slash},
-                                                                            {"ctrl", ImGuiMod_Ctrl},
-                                                                            {"shift", ImGuiMod_Shift},
-                                                                            {"alt", ImGuiMod_Alt}}};
-
-ImGuiKey key_named(std::string_view name) {
-  for (const auto& [known, key] : named_keys) {
-    if (known == name) return key;
-  }
-  if (name.size() == 1 && name[0] >= 'a' && name[0] <= 'z')
-    return static_cast<ImGuiKey>(ImGuiKey_A + (name[0] - 'a'));
-  if (name.size() == 1 && name[0] >= '0' && name[0] <= '9')
-    return static_cast<ImGuiKey>(ImGuiKey_0 + (name[0] - '0'));
-  if (name.size() > 1 && name[0] == 'f')
-    return static_cast<ImGuiKey>(ImGuiKey_F1 + std::stoi(std::string(name.substr(1))) - 1);
-  throw Error(ErrorCode::usage, "there is no key '" + std::string(name) + "'");
-}
 
 Script script_of(const ScriptOptions& options) {
   Script script = options.script.value_or(Script{});
@@ -98,9 +59,10 @@ void ScriptHost::press_mouse(bool down) {
 
 void ScriptHost::press_key(const std::string& name, bool down) {
   events_.push_back([name, down] {
-    ImGui::GetIO().AddKeyEvent(key_named(name), down);
-    // What typing the key gives, where a panel listens for the sign rather than for the key.
-    if (down && (name == "?" || name == "+"))
+    ImGui::GetIO().AddKeyEvent(imgui_key(name), down);
+    // What typing the key gives, where it is listened for.
+    const auto named = std::ranges::find(key_names(), name, &KeyName::name);
+    if (down && named != key_names().end() && named->typed != KeyName::Typed::no)
       ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(name[0]));
   });
 }
@@ -131,89 +93,6 @@ void ScriptHost::capture(const std::filesystem::path& path) {
 bool ScriptHost::capturing() const {
   if (!capture_error_.empty()) throw Error(ErrorCode::failed, capture_error_);
   return capturing_;
-}
-
-void ScriptHost::perform(const Action& action) {
-  MapSelection selection = desk_.looking().selection();
-  const ViTConfig* c = desk_.looking().config();
-  switch (action.id) {
-    case ActionId::open:
-    case ActionId::open_folder:
-      return actions_.open({action.words[0]});
-    case ActionId::drop:
-      return actions_.open({action.words.begin(), action.words.end()});
-    case ActionId::next:
-      return actions_.next();
-    case ActionId::previous:
-      return actions_.previous();
-    case ActionId::model:
-      return actions_.choose_model(action.words[0]);
-    case ActionId::device:
-      return actions_.choose_device(action.whole(0));
-    case ActionId::view:
-      return actions_.show(*view_named(action.words[0]));
-    case ActionId::layer:
-      selection.layer = action.whole(0);
-      break;
-    case ActionId::head:
-      selection.head = action.words[0] == "mean" ? std::nullopt : std::optional(action.whole(0));
-      break;
-    case ActionId::token:
-      selection.token.reset();
-      if (action.words.size() == 2) {
-        if (!c) throw Error(ErrorCode::failed, "there is no model whose token could be chosen");
-        selection.token = c->prefix_tokens() + action.whole(0) * c->grid_width() + action.whole(1);
-      }
-      break;
-    case ActionId::opacity:
-      selection.opacity = static_cast<float>(action.number(0));
-      break;
-    case ActionId::colormap:
-      selection.map = color_map_named(action.words[0]);
-      break;
-    case ActionId::patch_grid:
-      selection.patch_grid = action.on();
-      break;
-    case ActionId::exif:
-      return actions_.turn_by_exif(action.on());
-    case ActionId::stroke: {
-      std::vector<CanvasPoint> points;
-      for (size_t i = 0; i + 1 < action.words.size(); i += 2)
-        points.push_back({action.number(i), action.number(i + 1)});
-      return desk_.drawing().canvas.add_stroke(points);
-    }
-    case ActionId::clear:
-      return desk_.drawing().canvas.clear();
-    case ActionId::train:
-      return actions_.start_training(action.words[0], action.words.size() > 1 ? action.words[1] : "");
-    case ActionId::pause:
-      return desk_.training().pause();
-    case ActionId::resume:
-      return desk_.training().resume();
-    case ActionId::save:
-      return desk_.training().save(action.words[0]);
-    case ActionId::cancel:
-      return actions_.cancel();
-    case ActionId::export_png:
-      return actions_.export_picture(action.words[0]);
-    case ActionId::export_csv:
-      return actions_.export_numbers(action.words[0]);
-    case ActionId::theme:
-      return actions_.set_dark(action.words[0] == "dark");
-    case ActionId::help:
-      return actions_.set_help(action.on());
-    case ActionId::resize:
-      return desk_.window.resize(static_cast<int>(action.whole(0)), static_cast<int>(action.whole(1)));
-    case ActionId::minimise:
-      return desk_.window.minimise();
-    case ActionId::restore:
-      return desk_.window.restore();
-    case ActionId::close:
-      return actions_.close();
-    default:
-      throw Error(ErrorCode::usage, "this action is not the app's");
-  }
-  desk_.looking().select(selection);
 }
 
 std::optional<std::string> ScriptHost::value(const std::string& name) {

@@ -35,7 +35,7 @@ class ScriptHost : public ScriptTarget {
   FrameTimer& timer() { return timer_; }
   FrameLog& log() { return log_; }
 
-  void perform(const Action& action) override;
+  void perform(const Action& action) override { actions_.perform(action); }
   bool idle() const override;
   uint64_t training_steps() const override;
   bool training() const override;

@@ -51,17 +51,4 @@ constexpr std::optional<View> view_named(std::string_view name) {
 }
 constexpr const ViewName& name_of(View view) { return view_names[static_cast<size_t>(view)]; }
 
-// Above the views, and on F1 to F6: the first stands for all that show the picture.
-struct Tab {
-  const char* title;
-  View view;
-  const char* hint;
-};
-inline constexpr std::array<Tab, 6> tabs{{{"Look", View::attention, "What the model sees in a picture (F1)"},
-                                          {"Structure", View::structure, "The walk through the model (F2)"},
-                                          {"Profile", View::profile, "Where the time goes (F3)"},
-                                          {"Device", View::device, "What the device can do, and memory (F4)"},
-                                          {"Draw", View::draw, "Draw a digit (F5)"},
-                                          {"Train", View::train, "Train a model (F6)"}}};
-
 }  // namespace vitrine::desktop

@@ -61,6 +61,7 @@ TEST_CASE("a script is read word by word") {
 TEST_CASE("every action of the table is found under its name, and takes what the table says") {
   std::set<std::string_view> names;
   for (const ActionKind& kind : action_kinds()) {
+    if (kind.name.empty()) continue;  // for keys and buttons
     INFO(kind.name);
     CHECK(names.insert(kind.name).second);
     CHECK_THAT(script_help(), ContainsSubstring("\n" + std::string(kind.name)));
@@ -87,7 +88,7 @@ TEST_CASE("every action of the table is found under its name, and takes what the
       "all.txt");
   std::set<ActionId> seen;
   for (const Action& action : script.actions) seen.insert(action.id);
-  CHECK(seen.size() == action_kinds().size());
+  CHECK(seen.size() == names.size());
   CHECK(script.actions.size() == 59);
 }
 

@@ -60,9 +60,10 @@ void draw_orientation(Screen& screen, Actions& actions, const Looking& looking) 
   ImGui::Spacing();
   faint_wrapped(std::string("Its EXIF data says that it is stored ") + lies(seen.result.orientation) + ".");
   bool turn = looking.turns_by_exif();
-  if (ImGui::Checkbox("Turn by EXIF", &turn)) actions.turn_by_exif(turn);
+  if (ImGui::Checkbox(kind_of(ActionId::exif).label, &turn))
+    actions.perform(ActionId::exif, {turn ? "on" : "off"});
   mark_item(screen, "turn-by-exif");
-  hint("For you and for the model, as vitrine classify --exif does");
+  hint({ActionId::exif});
 }
 
 // A slider with the position's name above it.
@@ -107,7 +108,7 @@ void draw_controls(Screen& screen, Looking& looking) {
   if (view == View::attention || view == View::grid || view == View::answers) {
     slider("##layer", selection.layer, looking.layers(), looking.layer_name(selection.layer));
     mark_item(screen, "layer-slider");
-    hint("Layer (Up, Down)");
+    hint({ActionId::layer_above, ActionId::layer_below});
   }
   if (view == View::attention || view == View::answers) {
     // 0: the mean; a head's number after that.
@@ -116,16 +117,17 @@ void draw_controls(Screen& screen, Looking& looking) {
            head == 0 ? "mean of " + counted(looking.heads(), "head") : "head " + std::to_string(head - 1));
     selection.head = head == 0 ? std::nullopt : std::optional(head - 1);
     mark_item(screen, "head-slider");
-    hint("Head ([ and ])");
+    hint({ActionId::head_before, ActionId::head_after});
   }
   if (view != View::features) {
-    const float back = ImGui::CalcTextSize("back").x + 2 * ImGui::GetStyle().FramePadding.x;
+    const char* label = kind_of(ActionId::back).label;
+    const float back = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
     faint(fitted("from the " + looking.token_name(),
                  ImGui::GetContentRegionAvail().x - (selection.token ? back + 8 : 0)));
     if (selection.token) {
       ImGui::SameLine(ImGui::GetContentRegionMax().x - back);
-      if (ImGui::SmallButton("back")) selection.token.reset();
-      hint("Back to what the answer is made of (Esc)");
+      if (ImGui::SmallButton(label)) selection.token.reset();
+      hint({ActionId::back});
     } else {
       faint_wrapped("Click on a patch to see where its token looks.");
     }
@@ -139,9 +141,9 @@ void draw_controls(Screen& screen, Looking& looking) {
   slider("##opacity", percent, 101, "opacity " + std::to_string(percent) + " %");
   if (percent != static_cast<uint64_t>(std::lround(selection.opacity * 100)))
     selection.opacity = static_cast<float>(percent) / 100;
-  hint("How much of the map lies over the picture (- and +)");
+  hint({ActionId::less_map, ActionId::more_map});
   if (view != View::features) draw_color_maps(selection);
-  ImGui::Checkbox("Grid of the patches", &selection.patch_grid);
+  ImGui::Checkbox(kind_of(ActionId::turn_patch_grid).label, &selection.patch_grid);
   looking.select(selection);
   const Looking::Maps* maps = looking.maps(view);
   if (maps) {
@@ -170,11 +172,9 @@ void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy)
   draw_controls(screen, looking);
   ImGui::Spacing();
   ImGui::Spacing();
-  if (ImGui::Button("Export picture")) actions.export_picture({});
-  hint("What is shown, as PNG (Ctrl+S)");
+  action_button(actions, ActionId::export_png);
   ImGui::SameLine();
-  if (ImGui::Button("Export numbers")) actions.export_numbers({});
-  hint("The numbers behind it, as CSV (Ctrl+Shift+S)");
+  action_button(actions, ActionId::export_csv);
 }
 
 }  // namespace vitrine::desktop

@@ -99,7 +99,7 @@ void draw_answer(const Drawing& drawing, float side) {
 
 }  // namespace
 
-void draw_canvas(Screen& screen, Drawing& drawing) {
+void draw_canvas(Screen& screen, Actions& actions, Drawing& drawing) {
   drawing.update();
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float answers = 300 * screen.scale, buttons = ImGui::GetFrameHeightWithSpacing() * 1.2f;
@@ -112,9 +112,9 @@ void draw_canvas(Screen& screen, Drawing& drawing) {
   ImGui::BeginGroup();
   draw_board(screen, drawing.canvas, side);
   ImGui::BeginDisabled(drawing.canvas.empty());
-  if (ImGui::Button("Undo")) drawing.canvas.undo();
+  action_button(actions, ActionId::undo);
   ImGui::SameLine();
-  if (ImGui::Button("Clear")) drawing.canvas.clear();
+  action_button(actions, ActionId::clear);
   ImGui::EndDisabled();
   ImGui::SameLine();
   float width = static_cast<float>(drawing.canvas.pen_width() * 100);

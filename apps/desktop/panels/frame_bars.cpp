@@ -7,6 +7,7 @@
 
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
+#include "apps/desktop/script/shortcuts.h"
 #include "apps/desktop/theme.h"
 
 namespace vitrine::desktop {
@@ -25,7 +26,7 @@ void draw_model_list(const Screen& screen, Actions& actions, const Looking& look
     const ModelChoice& choice = models[i];
     ImGui::PushID(static_cast<int>(i));
     if (ImGui::Selectable(choice.title.c_str(), looking.model_name() == choice.name))
-      actions.choose_model(choice.name);
+      actions.perform(ActionId::model, {choice.name});
     ImGui::PopID();
   }
   ImGui::Separator();
@@ -34,7 +35,7 @@ void draw_model_list(const Screen& screen, Actions& actions, const Looking& look
   if (ImGui::InputTextWithHint("##model path", "folder or .safetensors, then Enter", path.data(), path.size(),
                                ImGuiInputTextFlags_EnterReturnsTrue) &&
       path[0] != '\0') {
-    actions.choose_model(path.data());
+    actions.perform(ActionId::model, {path.data()});
     ImGui::CloseCurrentPopup();
   }
   ImGui::EndCombo();
@@ -53,7 +54,7 @@ void draw_device_list(const Screen& screen, Actions& actions, const DeviceChoice
     ImGui::PushID(static_cast<int>(i));
     ImGui::BeginDisabled(!device.family);
     if (ImGui::Selectable(device.physical.capabilities.name.c_str(), i == choice.used))
-      actions.choose_device(i);
+      actions.perform(ActionId::device, {std::to_string(i)});
     ImGui::EndDisabled();
     if (!device.family && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
       ImGui::SetTooltip("%s", device.why_not.c_str());
@@ -62,27 +63,10 @@ void draw_device_list(const Screen& screen, Actions& actions, const DeviceChoice
   ImGui::EndCombo();
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 20> shortcuts{
-    {{"F1 ... F6", "look, structure, profile, device, draw, train"},
-     {"1 ... 5", "picture, attention, all heads, rollout, features"},
-     {"Left, Right", "picture before, picture after"},
-     {"Up, Down", "layer above, layer below"},
-     {"[ and ]", "head before, head after; the mean of all heads comes first"},
-     {"click on a patch", "where that token looks"},
-     {"Esc", "back to the class token; closes this list"},
-     {"- and +", "less and more of the map over the picture"},
-     {"M", "next color map"},
-     {"G", "grid of the patches"},
-     {"Ctrl+O", "open a picture or a folder"},
-     {"Ctrl+V", "open the path on the clipboard"},
-     {"Ctrl+S", "write what is shown as PNG"},
-     {"Ctrl+Shift+S", "write the numbers as CSV"},
-     {"Ctrl+Z, Delete", "on the canvas: take the last stroke away, clear"},
-     {"Space", "pause and resume training"},
-     {"Ctrl+.", "cancel what runs"},
-     {"T", "dark and light"},
-     {"?", "this list"},
-     {"Ctrl+Q", "close"}}};
+constexpr std::pair<ActionId, View> tabs[] = {
+    {ActionId::look_tab, View::attention},  {ActionId::structure_tab, View::structure},
+    {ActionId::profile_tab, View::profile}, {ActionId::device_tab, View::device},
+    {ActionId::draw_tab, View::draw},       {ActionId::train_tab, View::train}};
 
 }  // namespace
 
@@ -98,10 +82,10 @@ void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking
   const float row = ImGui::GetCursorPosY() + (large - ImGui::GetFontSize()) / 2;
   ImGui::SetCursorPosY(row);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * scale, 0});
-  for (const Tab& tab : tabs) {
-    const bool on = tab.view == screen.view() || (shows_picture(tab.view) && shows_picture(screen.view()));
-    if (toggle_button(tab.title, on) && !on) actions.show_tab(tab);
-    hint(tab.hint);
+  for (const auto& [tab, view] : tabs) {
+    const bool on = view == screen.view() || (shows_picture(view) && shows_picture(screen.view()));
+    if (toggle_button(kind_of(tab).label, on) && !on) actions.perform(tab);
+    hint({tab});
     ImGui::SameLine();
     ImGui::SetCursorPosY(row);
   }
@@ -120,12 +104,11 @@ void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking
   draw_device_list(screen, actions, devices, device.capabilities().name, device_width);
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
-  if (ImGui::Button(screen.dark ? "Light" : "Dark", {small, 0})) actions.set_dark(!screen.dark);
-  hint("Dark and light (T)");
+  action_button(actions, ActionId::turn_theme, small, screen.dark ? "Light" : "Dark");
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
-  if (ImGui::Button("?", {ImGui::GetFrameHeight(), 0})) actions.set_help(true);
-  hint("Shortcuts");
+  if (ImGui::Button("?", {ImGui::GetFrameHeight(), 0})) actions.perform(ActionId::help, {"on"});
+  hint({ActionId::turn_help});
 }
 
 void draw_status(const Screen& screen, Actions& actions, Notices& notices, const Worker::Status& work,
@@ -159,7 +142,7 @@ void draw_status(const Screen& screen, Actions& actions, Notices& notices, const
   ImGui::SameLine(ImGui::GetWindowWidth() - bar - button - 28 * screen.scale);
   ImGui::ProgressBar(work.done, {bar, 0}, work.done > 0 ? nullptr : "");
   ImGui::SameLine();
-  if (ImGui::Button("Cancel", {button, 0})) actions.cancel();
+  action_button(actions, ActionId::cancel, button);
 }
 
 void draw_help(const Screen& screen, Actions& actions) {
@@ -174,19 +157,19 @@ void draw_help(const Screen& screen, Actions& actions) {
                ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings);
   if (ImGui::BeginTable("shortcuts", 2, ImGuiTableFlags_SizingFixedFit)) {
-    for (const auto& [keys, meaning] : shortcuts) {
+    for (const auto& [keys, meaning] : key_list()) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().accent), "%s", keys);
+      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().accent), "%s", keys.c_str());
       ImGui::TableNextColumn();
-      ImGui::TextUnformatted(meaning);
+      ImGui::TextUnformatted(meaning.c_str());
     }
     ImGui::EndTable();
   }
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
-  if (!open) actions.set_help(false);
+  if (!open) actions.perform(ActionId::help, {"off"});
 }
 
 }  // namespace vitrine::desktop

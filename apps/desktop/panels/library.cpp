@@ -5,6 +5,7 @@
 
 #include "apps/desktop/panels/panels.h"
 #include "apps/desktop/panels/widgets.h"
+#include "apps/desktop/script/shortcuts.h"
 #include "apps/desktop/theme.h"
 
 namespace vitrine::desktop {
@@ -19,11 +20,12 @@ void draw_open_popup(const Screen& screen, Actions& actions) {
     const bool entered =
         ImGui::InputText("##path", path.data(), path.size(), ImGuiInputTextFlags_EnterReturnsTrue);
     ImGui::SameLine();
-    if (ImGui::Button("Open") || entered) {
-      actions.open_text(path.data());
+    if (ImGui::Button(kind_of(ActionId::open_text).label) || entered) {
+      actions.perform(ActionId::open_text, {path.data()});
       ImGui::CloseCurrentPopup();
     }
-    faint("Files and folders can be dropped on the window, too; Ctrl+V opens a copied path.");
+    faint("Files and folders can be dropped on the window, too; " + shown_keys({ActionId::paste}) +
+          " opens a copied path.");
     ImGui::EndPopup();
   }
 }
@@ -34,7 +36,8 @@ void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const bool selected = library.selected() == index;
-  if (ImGui::InvisibleButton("item", {width, height})) actions.select(index);
+  if (ImGui::InvisibleButton("item", {width, height}))
+    actions.perform(ActionId::select, {std::to_string(index)});
   const bool hovered = ImGui::IsItemHovered();
   if (selected && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -80,8 +83,7 @@ void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails
 
 void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails) {
   heading(library.size() == 1 ? "1 PICTURE" : std::to_string(library.size()) + " PICTURES");
-  if (ImGui::Button("Open...", {-1, 0})) ImGui::OpenPopup("open path");
-  hint("A picture or a folder (Ctrl+O)");
+  action_button(actions, ActionId::ask_what_to_open, -1);
   if (std::exchange(screen.asks_what_to_open, false)) ImGui::OpenPopup("open path");
   draw_open_popup(screen, actions);
   if (library.empty()) {

@@ -1,5 +1,5 @@
 // The parts of the window. Each draws into the space that ImGui's current window has left, is given what it
-// shows, and the actions. `busy`: something runs, or is not on the screen yet.
+// shows, and performs actions by their names. `busy`: something runs, or is not on the screen yet.
 #pragma once
 
 #include <span>
@@ -21,8 +21,9 @@ void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy)
 void draw_structure(Screen& screen, Actions& actions, const Looking& looking, bool busy);
 void draw_profile(Screen& screen, Actions& actions, Looking& looking, bool busy);
 void draw_device(Screen& screen, const Device& device, std::span<const DeviceFact> facts);
-void draw_canvas(Screen& screen, Drawing& drawing);
-void draw_training(Screen& screen, Actions& actions, TrainingSession& training, TrainingSamples& samples);
+void draw_canvas(Screen& screen, Actions& actions, Drawing& drawing);
+void draw_training(Screen& screen, Actions& actions, const TrainingSession& training,
+                   TrainingSamples& samples);
 void draw_status(const Screen& screen, Actions& actions, Notices& notices, const Worker::Status& work,
                  const std::string& summary);
 void draw_help(const Screen& screen, Actions& actions);

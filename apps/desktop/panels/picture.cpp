@@ -102,7 +102,7 @@ void handle_click(const Screen& screen, Actions& actions, Looking& looking, cons
   selection.token = selection.token == token ? std::nullopt : std::optional(token);
   looking.select(selection);
   const View view = screen.view();
-  if (view == View::answers || view == View::features) actions.show(View::attention);
+  if (view == View::answers || view == View::features) actions.perform(ActionId::attention_view);
 }
 
 void draw_single(Screen& screen, Actions& actions, Looking& looking, ImVec2 corner, ImVec2 space) {
@@ -190,7 +190,7 @@ void draw_grid(Screen& screen, Actions& actions, Looking& looking, ImVec2 corner
       MapSelection selection = looking.selection();
       selection.head = i == 0 ? std::nullopt : std::optional<uint64_t>(map);
       looking.select(selection);
-      actions.show(View::attention);
+      actions.perform(ActionId::attention_view);
     }
     ImGui::PopID();
     const bool chosen = looking.selection().head == (i == 0 ? std::nullopt : std::optional<uint64_t>(map));
@@ -217,7 +217,8 @@ void draw_view_buttons(const Screen& screen, Actions& actions, const Looking& lo
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * screen.scale, 7 * screen.scale});
   for (const ViewName& view : view_names) {
     if (!shows_picture(view.view)) break;
-    if (toggle_button(std::string(view.title).c_str(), screen.view() == view.view)) actions.show(view.view);
+    if (toggle_button(std::string(view.title).c_str(), screen.view() == view.view))
+      actions.perform(ActionId::view, {std::string(view.name)});
     ImGui::SameLine();
   }
   ImGui::PopStyleVar();

@@ -129,7 +129,7 @@ void draw_profile(Screen& screen, Actions& actions, Looking& looking, bool busy)
   ImGui::SameLine(space.width - 270 * screen.scale);
   if (ImGui::Button("Measure again", {130 * screen.scale, 0})) looking.profile();
   ImGui::SameLine();
-  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.export_numbers({});
+  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.perform(ActionId::export_csv);
   faint(std::to_string(profile->steps.size()) +
         " dispatches for one image. Click on a bar to widen it, on the top one to go back.");
   ImGui::Spacing();

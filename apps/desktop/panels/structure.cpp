@@ -77,7 +77,7 @@ void draw_structure(Screen& screen, Actions& actions, const Looking& looking, bo
   ImGui::TextUnformatted(fitted(looking.model_title(), space.width - 180 * screen.scale).c_str());
   ImGui::PopFont();
   ImGui::SameLine(space.width - 120 * screen.scale);
-  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.export_numbers({});
+  if (ImGui::Button("Export as CSV", {130 * screen.scale, 0})) actions.perform(ActionId::export_csv);
   double flops = 0;
   uint64_t parameters = 0;
   for (const StructureNode& node : looking.structure()) {

@@ -160,23 +160,22 @@ void draw_start(const Screen& screen, Actions& actions) {
   ImGui::Spacing();
   if (ImGui::Button("Start training", {160 * screen.scale, 0})) {
     if (chosen == goes_on) {
-      actions.go_on_training(saved.data(), data.data());
+      actions.perform(ActionId::go_on_training, {saved.data(), data.data()});
     } else {
-      actions.start_training(configs[static_cast<size_t>(chosen)].first, data.data());
+      actions.perform(ActionId::train, {configs[static_cast<size_t>(chosen)].first, data.data()});
     }
   }
 }
 
-void draw_buttons(const Screen& screen, Actions& actions, TrainingSession& training,
-                  const TrainingState& state) {
+void draw_buttons(const Screen& screen, Actions& actions, const TrainingState& state) {
   const bool paused = state.stage == TrainingStage::paused;
   ImGui::BeginDisabled(!paused && state.stage != TrainingStage::training);
-  if (ImGui::Button(paused ? "Resume" : "Pause", {90 * screen.scale, 0})) training.toggle_pause();
-  hint("Space");
+  action_button(actions, ActionId::pause_or_resume, 90 * screen.scale, paused ? "Resume" : "Pause");
+  hint({ActionId::pause_or_resume});
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::BeginDisabled(!paused && !state.busy());
-  if (ImGui::Button("Stop", {80 * screen.scale, 0})) training.stop();
+  action_button(actions, ActionId::stop_training, 80 * screen.scale);
   ImGui::EndDisabled();
   ImGui::SameLine();
   static std::array<char, 4096> folder{"vitrine-model"};
@@ -185,14 +184,14 @@ void draw_buttons(const Screen& screen, Actions& actions, TrainingSession& train
   hint("The folder to save into: a model that every command of vitrine opens, and the checkpoint");
   ImGui::SameLine();
   ImGui::BeginDisabled(!state.can_save || folder[0] == '\0');
-  if (ImGui::Button("Save")) training.save(folder.data());
+  if (ImGui::Button(kind_of(ActionId::save).label)) actions.perform(ActionId::save, {folder.data()});
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (ImGui::Button("Curves as CSV")) actions.export_numbers({});
+  if (ImGui::Button("Curves as CSV")) actions.perform(ActionId::export_csv);
   const bool over = !state.busy() && !paused;
   if (over) {
     ImGui::SameLine();
-    if (ImGui::Button("New training")) training.close();
+    action_button(actions, ActionId::new_training);
   }
   if (!state.save_error.empty()) {
     ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().bad), "%s", state.save_error.c_str());
@@ -228,13 +227,14 @@ void draw_facts(const Screen& screen, const TrainingState& state) {
 
 }  // namespace
 
-void draw_training(Screen& screen, Actions& actions, TrainingSession& training, TrainingSamples& samples) {
+void draw_training(Screen& screen, Actions& actions, const TrainingSession& training,
+                   TrainingSamples& samples) {
   const std::shared_ptr<const TrainingState> told = training.state();
   const TrainingState& state = *told;
   if (state.stage == TrainingStage::none) return draw_start(screen, actions);
   screen.exported = area_left();
   draw_facts(screen, state);
-  draw_buttons(screen, actions, training, state);
+  draw_buttons(screen, actions, state);
   ImGui::Spacing();
   const float below = 72 * screen.scale + 3 * ImGui::GetTextLineHeightWithSpacing() + 12 * screen.scale;
   const float height = std::max(120 * screen.scale, ImGui::GetContentRegionAvail().y - below);

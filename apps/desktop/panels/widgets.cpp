@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "apps/desktop/script/shortcuts.h"
 #include "apps/desktop/theme.h"
 
 namespace vitrine::desktop {
@@ -41,6 +42,14 @@ void heading(std::string_view value) {
 }
 
 void hint(const char* value) { ImGui::SetItemTooltip("%s", value); }
+
+void hint(std::initializer_list<ActionId> actions) { hint(tooltip(actions).c_str()); }
+
+void action_button(Actions& actions, ActionId id, float width, const char* label) {
+  const ActionKind& kind = kind_of(id);
+  if (ImGui::Button(label ? label : kind.label, {width, 0})) actions.perform(id);
+  if (!kind.hint.empty()) hint({id});
+}
 
 bool toggle_button(const char* label, bool on, float width) {
   if (on) {

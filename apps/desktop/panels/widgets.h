@@ -3,10 +3,11 @@
 
 #include <imgui.h>
 
-#include <span>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
+#include "apps/desktop/actions.h"
 #include "apps/desktop/screen.h"
 
 namespace vitrine::desktop {
@@ -18,6 +19,11 @@ void faint_wrapped(std::string_view text);
 void heading(std::string_view text);
 // A tooltip on what was drawn last.
 void hint(const char* text);
+// The table's tooltip of these actions.
+void hint(std::initializer_list<ActionId> actions);
+// A button that performs an action of the table, with the tooltip that it has there, if any. Another label
+// where one is given.
+void action_button(Actions& actions, ActionId id, float width = 0, const char* label = nullptr);
 // A button that shows whether it is on; true when it was clicked.
 bool toggle_button(const char* label, bool on, float width = 0);
 // A share from 0 to 1 as a bar over the whole width, with a label on the left and a number on the right.

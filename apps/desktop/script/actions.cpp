@@ -12,63 +12,6 @@
 namespace vitrine::desktop {
 namespace {
 
-using enum ActionId;
-
-constexpr ActionKind kinds[] = {
-    {open, "open", "PATH", "shows a picture"},
-    {open_folder, "open-folder", "PATH", "lists the pictures in a folder and shows the first"},
-    {next, "next", "", "the next picture of the list"},
-    {previous, "previous", "", "the one before"},
-    {model, "model", "MODEL", "looks with another model"},
-    {device, "device", "INDEX", "computes on another device, by its number in the list"},
-    {view, "view", "answers|attention|grid|rollout|features|structure|profile|device|draw|train",
-     "what the window shows"},
-    {layer, "layer", "N", "whose attention is shown; the first one is 0"},
-    {head, "head", "N | mean", "one head, or the mean of all"},
-    {token, "token", "ROW COL | class", "where this patch looks, or what the answer is read from"},
-    {opacity, "opacity", "SHARE", "of the heat map over the picture"},
-    {colormap, "colormap", "inferno|viridis|grey", "colors of the heat map"},
-    {patch_grid, "patch-grid", "on|off", "lines between patches"},
-    {exif, "exif", "on|off", "turns pictures as their EXIF orientation says"},
-    {stroke, "stroke", "X Y ...", "draws on the digit's canvas, whose corners are 0 0 and 1 1"},
-    {clear, "clear", "", "wipes the canvas"},
-    {train, "train", "CONFIG [DATA]", "starts a training, or goes on with one that was saved"},
-    {pause, "pause", "", "halts the training after the step under way"},
-    {resume, "resume", "", "lets it go on"},
-    {save, "save", "PATH", "writes the model in training into a folder"},
-    {cancel, "cancel", "", "stops what runs in the background, until it is asked for again"},
-    {export_png, "export-png", "FILE", "writes what is shown as a picture"},
-    {export_csv, "export-csv", "FILE", "writes the numbers that are shown"},
-    {theme, "theme", "dark|light", "colors of the window"},
-    {help, "help", "on|off", "the list of keys"},
-    {resize, "resize", "W H", "the window, in pixels"},
-    {minimise, "minimise", "", "the window, as with its button"},
-    {restore, "restore", "", "the minimised window"},
-    {close, "close", "", "ends the app, whatever runs"},
-    {wait, "wait", "[SECONDS]",
-     "until nothing runs in the background; 300 seconds at most, or as many as said"},
-    {frames, "frames", "N", "draws so many frames"},
-    {train_steps, "train-steps", "N", "until the training has made so many more steps"},
-    {shot, "shot", "FILE", "writes the window's pixels as PNG"},
-    {mouse, "mouse", "AREA | [AREA] X Y", "moves the mouse"},
-    {click, "click", "AREA | [AREA] X Y", "moves it there and clicks"},
-    {drag, "drag", "[AREA] X Y X Y ...", "moves it along the points with the button held"},
-    {key, "key", "KEY", "strikes a key"},
-    {type, "type", "TEXT", "as from a keyboard"},
-    {drop, "drop", "PATH ...", "drops files and folders on the window"},
-    {expect, "expect", "WHAT VALUE | WHAT =|!=|<|<=|>|>=|contains VALUE",
-     "ends the run with exit status 1 where the app's state is another"},
-    {until, "until", "WHAT VALUE | WHAT =|!=|<|<=|>|>=|contains VALUE",
-     "waits until it is so; 300 seconds at most"},
-    {dump, "dump", "WHAT FILE", "writes a part of the app's state"},
-};
-
-constexpr std::string_view named_keys[] = {
-    "left", "right",     "up",     "down", "home", "end", "pageup", "pagedown", "enter", "escape", "space",
-    "tab",  "backspace", "delete", "f1",   "f2",   "f3",  "f4",     "f5",       "f6",    "f7",     "f8",
-    "f9",   "f10",       "f11",    "f12",  "?",    "+",   "-",      "[",        "]",     ",",      "."};
-constexpr std::string_view modifier_names[] = {"ctrl", "shift", "alt"};
-
 struct Placeholder {
   std::string_view name, means;
   bool (*fits)(std::string_view);
@@ -92,20 +35,6 @@ bool is_number(std::string_view word) { return to_number(word).has_value(); }
 bool is_within(std::string_view word, double low, double high) {
   const auto number = to_number(word);
   return number && *number >= low && *number <= high;
-}
-bool is_key(std::string_view word) {
-  for (bool found = true; found;) {
-    found = false;
-    for (const std::string_view modifier : modifier_names) {
-      if (word.size() > modifier.size() + 1 && word.starts_with(modifier) && word[modifier.size()] == '+') {
-        word.remove_prefix(modifier.size() + 1);
-        found = true;
-      }
-    }
-  }
-  if (word.size() == 1 && ((word[0] >= 'a' && word[0] <= 'z') || (word[0] >= '0' && word[0] <= '9')))
-    return true;
-  return std::ranges::find(named_keys, word) != std::end(named_keys);
 }
 
 constexpr Placeholder placeholders[] = {
@@ -202,15 +131,15 @@ std::string expected(const ActionKind& kind) {
 
 }  // namespace
 
-std::span<const ActionKind> action_kinds() { return kinds; }
-std::span<const std::string_view> key_names() { return named_keys; }
+const ActionKind& kind_of(ActionId id) { return *std::ranges::find(action_kinds(), id, &ActionKind::id); }
 
 double Action::number(size_t index) const { return to_number(words.at(index)).value(); }
 uint64_t Action::whole(size_t index) const { return to_whole(words.at(index)).value(); }
 
 Action parse_action(const std::vector<std::string>& words, const std::string& where, int line) {
+  const std::span<const ActionKind> kinds = action_kinds();
   const auto kind = std::ranges::find(kinds, std::string_view(words.at(0)), &ActionKind::name);
-  if (kind == std::end(kinds)) {
+  if (kind == kinds.end() || kind->name.empty()) {
     throw Error(ErrorCode::usage,
                 where + ": found " + in_quotes(words[0]) + ", expected an action (--script-help lists them)");
   }
@@ -221,16 +150,6 @@ Action parse_action(const std::vector<std::string>& words, const std::string& wh
     throw Error(ErrorCode::usage, where + ": found " + in_quotes(found) + ", expected " + expected(*kind));
   }
   return action;
-}
-
-KeyChord parse_key(std::string_view text) {
-  KeyChord chord;
-  for (size_t plus = text.find('+'); plus != std::string_view::npos && plus > 0; plus = text.find('+')) {
-    chord.modifiers.emplace_back(text.substr(0, plus));
-    text.remove_prefix(plus + 1);
-  }
-  chord.key = text;
-  return chord;
 }
 
 std::string script_help() {
@@ -248,15 +167,16 @@ std::string script_help() {
     }
     text += left + "\n";
   };
-  for (const ActionKind& kind : kinds) {
-    if (kind.id == wait) text += "\nIn scripts only:\n";
+  for (const ActionKind& kind : action_kinds()) {
+    if (kind.name.empty()) continue;
+    if (kind.id == ActionId::wait) text += "\nIn scripts only:\n";
     add_row(std::string(kind.name) + (kind.takes.empty() ? "" : " ") + std::string(kind.takes), kind.does);
   }
   text += "\n";
   for (const Placeholder& placeholder : placeholders)
     add_row(std::string(placeholder.name), placeholder.means);
   std::string names = "a to z, 0 to 9";
-  for (const std::string_view name : named_keys) names += ", " + std::string(name);
+  for (const KeyName& key : key_names()) names += ", " + std::string(key.name);
   text += "\nKeys: " + names + "\n";
   return text;
 }
