@@ -275,6 +275,25 @@ TEST_CASE("what a session tells makes sense") {
   test::require_no_validation_messages();
 }
 
+TEST_CASE("a training that was closed is none any more, and the next one starts") {
+  const Quarters data;
+  const test::TemporaryFolder folder;
+  Watched watched;
+  const uint64_t allocations = test::test_device().device->allocations();
+  for (int i = 0; i < 2; ++i) {
+    watched.session.start({.config = tiny_config(1), .data = data.folder.path()});
+    watched.wait_for(TrainingStage::finished);
+    watched.session.close();
+    CHECK(watched.session.state()->stage == TrainingStage::none);
+    CHECK_FALSE(watched.session.busy());
+    watched.session.save(folder / "model");
+    CHECK_FALSE(watched.session.busy());
+  }
+  while (test::test_device().device->allocations() > allocations)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("a session ends at any moment, and gives all memory back") {
   const Quarters data;
   test::TestDevice& device = test::test_device();

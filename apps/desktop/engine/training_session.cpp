@@ -95,7 +95,10 @@ void TrainingSession::stop() {
   });
 }
 void TrainingSession::close() {
-  command([&] { end_newest(); });
+  command([&] {
+    end_newest();
+    newest_.reset();
+  });
 }
 void TrainingSession::save(std::filesystem::path folder) {
   command([&] {
@@ -123,10 +126,11 @@ std::shared_ptr<const TrainingState> TrainingSession::state() const {
 void TrainingSession::work() {
   std::unique_lock lock(lock_);
   while (true) {
-    commanded_.wait(lock, [&] { return closing_ || newest_ != course_ || course_->save_to; });
+    commanded_.wait(lock, [&] { return closing_ || newest_ != course_ || (course_ && course_->save_to); });
     if (closing_) return;
     const bool another = newest_ != course_;
     course_ = newest_;
+    if (!course_) continue;
     lock.unlock();
     if (another) {
       run_course();

@@ -99,7 +99,7 @@ class TrainingSession {
   void toggle_pause();
   // After the step under way: the model can still be saved. Before the first step there is none.
   void stop();
-  void close();  // lets the training go, with its memory
+  void close();  // lets the training go, with its memory: as if none had been started
   // Into a folder, whole or not at all; see TrainingRun::save_to(). Between two steps, or while nothing
   // runs; TrainingState says when it is done.
   void save(std::filesystem::path folder);
