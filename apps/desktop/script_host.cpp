@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
+#include "apps/desktop/desk_values.h"
 #include "apps/desktop/keyboard.h"
 #include "runtime/util/error.h"
 
@@ -96,63 +97,10 @@ bool ScriptHost::capturing() const {
 }
 
 std::optional<std::string> ScriptHost::value(const std::string& name) {
-  const Looking& looking = desk_.looking();
-  const MapSelection& selection = looking.selection();
-  const Looking::Seen* seen = looking.seen();
-  const Looking::Maps* maps = looking.maps(desk_.screen.view());
-  if (name == "view") return std::string(name_of(desk_.screen.view()).name);
-  if (name == "theme") return desk_.screen.dark ? "dark" : "light";
-  if (name == "model") return looking.model_name();
-  if (name == "device") return desk_.on_device->device.capabilities().name;
-  if (name == "picture") return seen ? seen->path.string() : "";
-  if (name == "pictures") return std::to_string(desk_.library.size());
-  if (name == "layer") return std::to_string(selection.layer);
-  if (name == "layers") return std::to_string(looking.layers());
-  if (name == "heads") return std::to_string(looking.heads());
-  if (name == "looks") return std::to_string(looking.looks());
-  if (name == "head") return selection.head ? std::to_string(*selection.head) : "mean";
-  if (name == "token") return selection.token ? std::to_string(*selection.token) : "class";
-  if (name == "dispatches") return std::to_string(maps ? maps->dispatches : 0);
-  if (name == "error") return desk_.notices.errors().empty() ? "" : desk_.notices.errors().back();
-  if (name == "errors") return std::to_string(desk_.notices.errors().size());
-  if (name == "said") return desk_.notices.said();
-  if (name == "orientation") return seen ? std::to_string(seen->result.orientation) : "";
-  if (name == "answer") return seen && !seen->result.top.empty() ? seen->result.top[0].label : "";
-  if (name == "digit") {
-    const auto best = desk_.drawing().best();
-    const auto labels = desk_.drawing().labels();
-    return best && *best < labels.size() ? labels[*best] : "";
-  }
-  if (name == "steps") return std::to_string(training_steps());
-  if (name == "training") return std::string(name_of(desk_.training().state()->stage));
-  if (name == "saved") return desk_.training().state()->saved.string();
-  if (name == "loss") return std::to_string(desk_.training().state()->last_loss());
-  if (name == "accuracy") return std::to_string(desk_.training().state()->accuracy());
   if (name == "longest-frame") return std::to_string(log_.summary().longest);
-  // Tokens in front of the patches, rows and columns of these.
-  if (name == "grid") {
-    const ViTConfig* c = looking.config();
-    return c ? std::to_string(c->prefix_tokens()) + " " + std::to_string(c->grid_height()) + " " +
-                   std::to_string(c->grid_width())
-             : "";
-  }
-  // As they are on the device: RGBA, one map below the other.
-  if (name == "map-pixels") {
-    if (!maps) return "";
-    const std::vector<uint8_t> pixels = desk_.on_device->textures.read(*maps->texture);
-    return std::string(pixels.begin(), pixels.end());
-  }
-  // As vitrine classify --json has them.
-  if (name == "top") {
-    nlohmann::ordered_json top = nlohmann::ordered_json::array();
-    if (seen) {
-      for (const TopAnswer& answer : seen->result.top)
-        top.push_back(
-            {{"index", answer.index}, {"label", answer.label}, {"probability", answer.probability}});
-    }
-    return top.dump() + "\n";
-  }
-  return std::nullopt;
+  const std::span<const DeskValue> values = desk_values();
+  const auto found = std::ranges::find(values, name, &DeskValue::name);
+  return found == values.end() ? std::nullopt : std::optional(found->of(desk_));
 }
 
 }  // namespace vitrine::desktop

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/desktop/desk_values.h"
 #include "apps/desktop/script/shortcuts.h"
 #include "images/image.h"
 #include "runtime/util/error.h"
@@ -148,6 +149,40 @@ TEST_CASE("the documentation names the keys and buttons of the table, and no oth
     INFO(key);
     CHECK(known.contains(key));
   }
+}
+
+TEST_CASE("the documentation lists what scripts can ask for, and each has a value at any time") {
+  const std::string page = test::read_whole_file(source / "docs" / "desktop.md");
+  const size_t begin = page.find("What `expect` and `dump` know:"),
+               end = page.find("\n\n`--frame-log`", begin);
+  REQUIRE(end != std::string::npos);
+  std::set<std::string> documented;
+  const std::regex row("\n\\|([^|]*)\\|"), word("`([^`]+)`");
+  const std::string rows = page.substr(begin, end - begin);
+  for (std::sregex_iterator at(rows.begin(), rows.end(), row), none; at != none; ++at) {
+    const std::string names = at->str(1);
+    for (std::sregex_iterator name(names.begin(), names.end(), word); name != none; ++name)
+      CHECK(documented.insert(name->str(1)).second);
+  }
+  std::set<std::string> known{"longest-frame"};  // of the window's loop
+  for (const DeskValue& value : desk_values()) CHECK(known.insert(std::string(value.name)).second);
+  CHECK(documented == known);
+
+  test::WindowlessApp app;
+  const std::map<std::string_view, std::string> expected{
+      {"layer", "0"},       {"head", "mean"},   {"token", "class"},    {"picture", ""},
+      {"grid", ""},         {"top", "[]\n"},    {"view", "attention"}, {"theme", "dark"},
+      {"training", "none"}, {"map-pixels", ""}, {"digit", ""},         {"errors", "0"}};
+  size_t found = 0;
+  for (const DeskValue& value : desk_values()) {
+    INFO(value.name);
+    const std::string text = value.of(app.desk);
+    const auto wanted = expected.find(value.name);
+    if (wanted == expected.end()) continue;
+    CHECK(text == wanted->second);
+    ++found;
+  }
+  CHECK(found == expected.size());
 }
 
 TEST_CASE("actions do what their rows say, without a window") {

@@ -1,0 +1,96 @@
+#include "apps/desktop/desk_values.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "apps/desktop/desk.h"
+
+namespace vitrine::desktop {
+namespace {
+
+const MapSelection& selection(const Desk& desk) { return desk.looking().selection(); }
+const Looking::Maps* maps(const Desk& desk) { return desk.looking().maps(desk.screen.view()); }
+
+std::string answer(const Desk& desk) {
+  const Looking::Seen* seen = desk.looking().seen();
+  return seen && !seen->result.top.empty() ? seen->result.top[0].label : "";
+}
+
+// As vitrine classify --json has them.
+std::string top(const Desk& desk) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  if (const Looking::Seen* seen = desk.looking().seen()) {
+    for (const TopAnswer& found : seen->result.top)
+      list.push_back({{"index", found.index}, {"label", found.label}, {"probability", found.probability}});
+  }
+  return list.dump() + "\n";
+}
+
+// Tokens in front of the patches, rows and columns of these.
+std::string grid(const Desk& desk) {
+  const ViTConfig* c = desk.looking().config();
+  return c ? std::to_string(c->prefix_tokens()) + " " + std::to_string(c->grid_height()) + " " +
+                 std::to_string(c->grid_width())
+           : "";
+}
+
+// As they are on the device: RGBA, one map below the other.
+std::string map_pixels(const Desk& desk) {
+  const Looking::Maps* shown = maps(desk);
+  if (!shown) return "";
+  const std::vector<uint8_t> pixels = desk.on_device->textures.read(*shown->texture);
+  return {pixels.begin(), pixels.end()};
+}
+
+std::string digit(const Desk& desk) {
+  const std::optional<size_t> best = desk.drawing().best();
+  const std::vector<std::string> labels = desk.drawing().labels();
+  return best && *best < labels.size() ? labels[*best] : "";
+}
+
+constexpr DeskValue values[] = {
+    {"picture",
+     [](const Desk& desk) { return desk.looking().seen() ? desk.looking().seen()->path.string() : ""; }},
+    {"pictures", [](const Desk& desk) { return std::to_string(desk.library.size()); }},
+    {"answer", answer},
+    {"top", top},
+    {"orientation",
+     [](const Desk& desk) {
+       return desk.looking().seen() ? std::to_string(desk.looking().seen()->result.orientation) : "";
+     }},
+    {"model", [](const Desk& desk) { return desk.looking().model_name(); }},
+    {"device", [](const Desk& desk) { return desk.on_device->device.capabilities().name; }},
+    {"view", [](const Desk& desk) { return std::string(name_of(desk.screen.view()).name); }},
+    {"theme", [](const Desk& desk) { return std::string(desk.screen.dark ? "dark" : "light"); }},
+    {"layer", [](const Desk& desk) { return std::to_string(selection(desk).layer); }},
+    {"layers", [](const Desk& desk) { return std::to_string(desk.looking().layers()); }},
+    {"head",
+     [](const Desk& desk) { return selection(desk).head ? std::to_string(*selection(desk).head) : "mean"; }},
+    {"heads", [](const Desk& desk) { return std::to_string(desk.looking().heads()); }},
+    {"token",
+     [](const Desk& desk) {
+       return selection(desk).token ? std::to_string(*selection(desk).token) : "class";
+     }},
+    {"grid", grid},
+    {"map-pixels", map_pixels},
+    {"dispatches", [](const Desk& desk) { return std::to_string(maps(desk) ? maps(desk)->dispatches : 0); }},
+    {"looks", [](const Desk& desk) { return std::to_string(desk.looking().looks()); }},
+    {"digit", digit},
+    {"training", [](const Desk& desk) { return std::string(name_of(desk.training().state()->stage)); }},
+    {"steps", [](const Desk& desk) { return std::to_string(desk.training().state()->step); }},
+    {"loss", [](const Desk& desk) { return std::to_string(desk.training().state()->last_loss()); }},
+    {"accuracy", [](const Desk& desk) { return std::to_string(desk.training().state()->accuracy()); }},
+    {"saved", [](const Desk& desk) { return desk.training().state()->saved.string(); }},
+    {"error",
+     [](const Desk& desk) { return desk.notices.errors().empty() ? "" : desk.notices.errors().back(); }},
+    {"errors", [](const Desk& desk) { return std::to_string(desk.notices.errors().size()); }},
+    {"said", [](const Desk& desk) { return desk.notices.said(); }},
+};
+
+}  // namespace
+
+std::span<const DeskValue> desk_values() { return values; }
+
+}  // namespace vitrine::desktop
