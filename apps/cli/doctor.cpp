@@ -107,33 +107,30 @@ std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::s
   return models;
 }
 
-// The constant of `names` that the pipeline has, when it can be halved.
-std::optional<uint32_t> constant_to_halve(const CompiledKernel& kernel,
-                                          const std::vector<std::string>& names) {
-  for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
-    const uint32_t value = kernel.dispatch->constants.at(constant.id);
-    if (std::ranges::find(names, constant.name) != names.end() && value >= 2 && value % 2 == 0) {
-      return constant.id;
-    }
+// The constant of `names` that the dispatch has, when it can be halved; else null.
+NamedConstant* constant_to_halve(Dispatch& dispatch, const std::vector<std::string>& names) {
+  for (NamedConstant& constant : dispatch.constants) {
+    if (std::ranges::find(names, constant.name) != names.end() && constant.value >= 2 &&
+        constant.value % 2 == 0)
+      return &constant;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void compile_halves(const std::vector<std::string>& names, PipelineStore& store,
                     std::vector<CompiledKernel>& kernels) {
   for (CompiledKernel& kernel : kernels) {
-    const std::optional<uint32_t> id = constant_to_halve(kernel, names);
-    if (!id) continue;
     Dispatch half = *kernel.dispatch;
+    NamedConstant* const halved = constant_to_halve(half, names);
+    if (!halved) continue;
     // What K is a multiple of is told by the same number where that is the whole step.
-    const uint32_t whole = half.constants[*id];
-    half.constants[*id] /= 2;
-    for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
-      if (constant.name == "k_multiple" && half.constants.at(constant.id) == whole)
-        half.constants[constant.id] /= 2;
+    const uint32_t whole = halved->value;
+    halved->value /= 2;
+    for (NamedConstant& constant : half.constants) {
+      if (constant.name == "k_multiple" && constant.value == whole) constant.value /= 2;
     }
     const Dispatch* const one = &half;
-    kernel.halved = kernel.pipeline->reflection().constants[*id].name;
+    kernel.halved = halved->name;
     kernel.halved_statistics = store.get({&one, 1})[0]->statistics();
   }
 }
@@ -194,7 +191,7 @@ std::vector<std::pair<std::string, std::string>> not_run_on(const Capabilities& 
 }
 
 std::string workgroup_text(const CompiledKernel& kernel) {
-  const auto size = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
+  const auto size = kernel.pipeline->reflection().workgroup_size_with(constants_by_id(*kernel.dispatch));
   std::string text = std::to_string(size[0]);
   if (size[1] * size[2] > 1) text += "x" + std::to_string(size[1]);
   if (size[2] > 1) text += "x" + std::to_string(size[2]);
@@ -206,7 +203,7 @@ uint32_t subgroup_size_of(const CompiledKernel& kernel) {
 }
 
 std::optional<double> shared_bytes(const CompiledKernel& kernel) {
-  const auto bytes = shared_bytes_of(kernel.dispatch->shader->words, kernel.dispatch->constants);
+  const auto bytes = shared_bytes_of(kernel.dispatch->shader->words, constants_by_id(*kernel.dispatch));
   if (!bytes) return std::nullopt;
   return static_cast<double>(*bytes);
 }
@@ -294,10 +291,9 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
     line["shader"] = kernel.dispatch->shader->shader;
     line["variant"] = kernel.dispatch->shader->variant;
     line["note"] = kernel.dispatch->note;
-    for (const ReflectedConstant& constant : kernel.pipeline->reflection().constants) {
-      line["constants"][constant.name] = kernel.dispatch->constants.at(constant.id);
-    }
-    line["workgroup"] = kernel.pipeline->reflection().workgroup_size_with(kernel.dispatch->constants);
+    for (const std::string& name : constant_names_of(*kernel.dispatch->shader))
+      line["constants"][name] = kernel.dispatch->constant(name);
+    line["workgroup"] = kernel.pipeline->reflection().workgroup_size_with(constants_by_id(*kernel.dispatch));
     line["subgroup"] = subgroup_size_of(kernel);
     const auto put = [&](const char* name, const std::optional<double>& value) {
       line[name] = value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);

@@ -42,8 +42,8 @@ bool chooses_path(const ReflectedConstant& constant) {
 std::string path_of(const Dispatch& dispatch) {
   std::string path;
   for (const ReflectedConstant& constant : reflect(dispatch.shader->words).constants) {
-    if (!chooses_path(constant) || constant.id >= dispatch.constants.size()) continue;
-    const uint32_t value = dispatch.constants[constant.id];
+    if (!chooses_path(constant)) continue;
+    const uint32_t value = dispatch.constant(constant.name);
     if (constant.is_switch && value == 0) continue;
     path += (path.empty() ? "" : ",") + constant.name;
     if (!constant.is_switch) path += "=" + std::to_string(value);

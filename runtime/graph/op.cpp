@@ -44,6 +44,38 @@ std::optional<std::string> LowerContext::missing(std::string_view shader, std::s
   return std::nullopt;
 }
 
+uint32_t& Dispatch::constant(std::string_view name) {
+  const auto found = std::ranges::find(constants, name, &NamedConstant::name);
+  if (found == constants.end()) {
+    throw Error(ErrorCode::failed, "a dispatch of shader '" + std::string(shader ? shader->shader : "none") +
+                                       "' is given no constant '" + std::string(name) + "'");
+  }
+  return found->value;
+}
+
+std::vector<uint32_t> constants_by_id(const Dispatch& dispatch) {
+  const auto complain = [&](std::string_view verb, std::string_view name) {
+    throw Error(ErrorCode::failed, "shader '" + std::string(dispatch.shader->shader) + "' (" +
+                                       std::string(dispatch.shader->variant) + ") " + std::string(verb) +
+                                       " '" + std::string(name) + "'");
+  };
+  const std::span<const std::string> names = constant_names_of(*dispatch.shader);
+  std::vector<std::optional<uint32_t>> values(names.size());
+  for (const NamedConstant& constant : dispatch.constants) {
+    const auto id = std::ranges::find(names, constant.name);
+    if (id == names.end()) complain("has no specialization constant", constant.name);
+    std::optional<uint32_t>& value = values[static_cast<size_t>(id - names.begin())];
+    if (value) complain("is given twice its specialization constant", constant.name);
+    value = constant.value;
+  }
+  std::vector<uint32_t> by_id;
+  for (size_t id = 0; id < names.size(); ++id) {
+    if (!values[id]) complain("is not given its specialization constant", names[id]);
+    by_id.push_back(*values[id]);
+  }
+  return by_id;
+}
+
 const OpDef* find_op(std::string_view name) {
   for (const OpDef* op : all_ops()) {
     if (op->name == name) return op;

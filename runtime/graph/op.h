@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,11 +60,19 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+// A specialization constant by the name that its shader gives it; the workgroup's size is "local_size" unless
+// the shader says otherwise.
+struct NamedConstant {
+  std::string_view name;
+  uint32_t value = 0;  // of floats the bits
+  bool operator==(const NamedConstant&) const = default;
+};
+
 struct Dispatch {
   const ShaderVariant* shader = nullptr;
-  std::vector<uint32_t> constants;  // specialization constants 0..n-1; floats bit-cast
-  std::vector<Operand> operands;    // in order of binding, or of address
-  std::vector<std::byte> params;    // the shader's parameter struct (shaders/X.h)
+  std::vector<NamedConstant> constants;  // all that the shader has, in any order
+  std::vector<Operand> operands;         // in order of binding, or of address
+  std::vector<std::byte> params;         // the shader's parameter struct (shaders/X.h)
   std::array<uint32_t, 3> groups{1, 1, 1};
   uint32_t subgroup_size = 0;  // a size that the pipeline must have; 0: the driver's choice
   std::string note;            // a word or two for printouts, such as the tile
@@ -74,7 +83,15 @@ struct Dispatch {
     params.resize(sizeof(Params));
     std::memcpy(params.data(), &value, sizeof(Params));
   }
+  void add_constants(std::initializer_list<NamedConstant> more) { constants.insert(constants.end(), more); }
+  // Throws when it is given no such constant.
+  uint32_t& constant(std::string_view name);
+  uint32_t constant(std::string_view name) const { return const_cast<Dispatch&>(*this).constant(name); }
 };
+
+// The constants' values by their ids in the shader, 0..n-1. Throws an Error that names the shader and the
+// constant when one is missing, unknown or given twice.
+std::vector<uint32_t> constants_by_id(const Dispatch& dispatch);
 
 // A constant input in a kernel's own layout, made once at load by a shader.
 struct Pack {

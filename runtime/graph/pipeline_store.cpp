@@ -18,8 +18,8 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
   std::vector<Key> keys;
   for (size_t i = 0; i < dispatches.size(); ++i) {
     const Dispatch& dispatch = *dispatches[i];
-    keys.push_back(
-        {dispatch.shader, dispatch.constants, dispatch.subgroup_size, !in_parts.empty() && in_parts.at(i)});
+    keys.push_back({dispatch.shader, constants_by_id(dispatch), dispatch.subgroup_size,
+                    !in_parts.empty() && in_parts.at(i)});
   }
   std::map<Key, const Dispatch*> missing;
   {
@@ -45,7 +45,7 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
         }
         const Dispatch& dispatch = *work[i].second;
         made[i] = std::make_shared<const Pipeline>(
-            device_, PipelineRequest{dispatch.shader, dispatch.constants, dispatch.subgroup_size,
+            device_, PipelineRequest{dispatch.shader, work[i].first->constants, dispatch.subgroup_size,
                                      to_u32(dispatch.operands.size()), to_u32(dispatch.params.size()),
                                      work[i].first->in_parts, cache_.handle(), capture_statistics_});
       } catch (...) {

@@ -326,6 +326,7 @@ class Planner {
     const auto refuse = [&](const std::string& what) {
       throw Error(ErrorCode::failed, "'" + name + "' (" + std::string(dispatch.shader->shader) + ") " + what);
     };
+    constants_by_id(dispatch);  // throws where the shader has others
     if (const auto excess = excess_groups(plan_.device, dispatch)) refuse(*excess);
     if (dispatch.shader->bind == BindMode::addresses) return;
     for (const MemoryRange& range : ranges) {

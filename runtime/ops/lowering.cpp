@@ -109,8 +109,8 @@ Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string
   const uint32_t quads_each =
       std::bit_floor(to_u32(std::clamp<uint64_t>(pieces / wanted_groups, 1, most_each)));
   dispatch.shader = &find_shader(shader, variant);
-  dispatch.constants.front() = local_size;
-  dispatch.constants.push_back(quads_each);
+  dispatch.constant("local_size") = local_size;
+  dispatch.add_constants({{"quads_each", quads_each}});
   dispatch.groups = spread_groups(context.device(), ceil_div(pieces, quads_each));
   return lowered;
 }

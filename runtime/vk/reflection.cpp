@@ -166,13 +166,21 @@ class Reader {
     }
   }
 
+  // An id may have several names: glslang gives `const uint width = dims` those of both. The first is that of
+  // what the others were made from.
+  void read_name(Operands operands) {
+    std::string name = read_string(from(operands, 1));
+    std::string& known = ids_[at(operands, 0)].name;
+    if (known.empty()) known = std::move(name);
+  }
+
   void read_other(uint32_t opcode, Operands operands) {
     switch (opcode) {
       case spv::capability:
         out_.capabilities.push_back(at(operands, 0));
         break;
       case spv::name:
-        ids_[at(operands, 0)].name = read_string(from(operands, 1));
+        read_name(operands);
         break;
       case spv::member_name:
         read_string(from(operands, 2));
@@ -413,6 +421,15 @@ class Reader {
     for (size_t i = 0; i < 3; ++i) {
       out_.workgroup_size[i] = value_of(size_ids[i]);
       out_.workgroup_size_ids[i] = find(size_ids[i]).spec_id;
+      name_workgroup_size(i);
+    }
+  }
+
+  // GLSL has no name for local_size_x_id, unless a constant of the same id gives it one.
+  void name_workgroup_size(size_t axis) {
+    constexpr std::array<const char*, 3> names{"local_size", "local_size_y", "local_size_z"};
+    for (ReflectedConstant& constant : out_.constants) {
+      if (constant.id == out_.workgroup_size_ids[axis] && constant.name.empty()) constant.name = names[axis];
     }
   }
 

@@ -24,7 +24,7 @@ struct ReflectedConstant {
   uint32_t bytes = 4;          // 8 for 64-bit types
   bool is_switch = false;      // a bool, else a number
   uint64_t default_value = 0;  // bits
-  std::string name;
+  std::string name;            // of the workgroup's size "local_size", where the shader gives none
 };
 
 struct Reflection {

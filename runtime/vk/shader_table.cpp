@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/util/error.h"
 #include "runtime/vk/reflection.h"
@@ -30,17 +31,36 @@ const ShaderVariant& find_shader(std::string_view shader, std::string_view varia
                                      (known.empty() ? "no such shader" : known));
 }
 
-std::string_view access_of(const ShaderVariant& shader) {
-  if (shader.bind == BindMode::addresses) return shader.access;
+namespace {
+
+// What is kept of a module that was read.
+struct Facts {
+  std::string access;
+  std::vector<std::string> constant_names;
+};
+
+const Facts& facts_of(const ShaderVariant& shader) {
   static std::mutex lock;
-  static std::map<const uint32_t*, std::string> known;
+  static std::map<const uint32_t*, Facts> known;
   const std::lock_guard held(lock);
   const auto found = known.find(shader.words.data());
   if (found != known.end()) return found->second;
-  std::string access;
-  for (const ReflectedBinding& binding : reflect(shader.words).bindings)
-    access += binding.readable && binding.writable ? 'x' : binding.writable ? 'w' : 'r';
-  return known.emplace(shader.words.data(), std::move(access)).first->second;
+  const Reflection module = reflect(shader.words);
+  Facts facts;
+  for (const ReflectedBinding& binding : module.bindings)
+    facts.access += binding.readable && binding.writable ? 'x' : binding.writable ? 'w' : 'r';
+  for (const ReflectedConstant& constant : module.constants) facts.constant_names.push_back(constant.name);
+  return known.emplace(shader.words.data(), std::move(facts)).first->second;
+}
+
+}  // namespace
+
+std::string_view access_of(const ShaderVariant& shader) {
+  return shader.bind == BindMode::addresses ? shader.access : std::string_view(facts_of(shader).access);
+}
+
+std::span<const std::string> constant_names_of(const ShaderVariant& shader) {
+  return facts_of(shader).constant_names;
 }
 
 }  // namespace vitrine

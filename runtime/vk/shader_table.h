@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/vk/capabilities.h"
@@ -31,5 +32,9 @@ const ShaderVariant* try_find_shader(std::string_view shader, std::string_view v
 // A letter for each buffer, in order, as ShaderVariant::access: that, or what the SPIR-V says of its
 // bindings. The module is read once; any thread may call.
 std::string_view access_of(const ShaderVariant& shader);
+
+// The names of its specialization constants, by id, out of the SPIR-V. The module is read once; any thread
+// may call.
+std::span<const std::string> constant_names_of(const ShaderVariant& shader);
 
 }  // namespace vitrine

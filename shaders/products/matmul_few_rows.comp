@@ -34,7 +34,7 @@ layout(set = 0, binding = 5) writeonly buffer C { OUT c[]; };
 #include "lib/tile.glsl"
 
 layout(local_size_x_id = 4) in;
-layout(constant_id = 4) const uint threads = 128;
+layout(constant_id = 4) const uint local_size = 128;
 layout(constant_id = 5) const uint lanes = 32;
 layout(constant_id = 6) const uint rows = 1;  // at least p.m
 layout(constant_id = 7) const uint columns = 2;
@@ -44,7 +44,7 @@ layout(constant_id = 9) const bool whole_runs = false;  // K is a multiple of ru
 const uint run = 4 * FOURS;  // values in 16 bytes
 const uint runs = (depth + run - 1) / run;
 const uint outputs = rows * columns;
-const uint pitch = threads + 1;  // odd: the outputs of a group lie in different banks
+const uint pitch = local_size + 1;  // odd: the outputs of a group lie in different banks
 
 shared float partial[outputs * pitch];
 
@@ -68,7 +68,7 @@ FETCH(fetch_w, w)
 void main() {
   const uint thread = gl_LocalInvocationIndex;
   const uint group = thread / lanes;
-  const uint first_column = (linear_group() * (threads / lanes) + group) * columns;
+  const uint first_column = (linear_group() * (local_size / lanes) + group) * columns;
 
   float sums[outputs];
   [[unroll]] for (uint i = 0; i < outputs; ++i) sums[i] = 0.0;

@@ -44,8 +44,9 @@ std::string describe(const MemoryRange& range) {
 std::string describe(const Dispatch& dispatch) {
   std::string text =
       std::string(dispatch.shader->shader) + "." + std::string(dispatch.shader->variant) + " <";
-  for (size_t i = 0; i < dispatch.constants.size(); ++i) {
-    text += (i ? "," : "") + std::to_string(dispatch.constants[i]);
+  for (const NamedConstant& constant : dispatch.constants) {
+    text +=
+        (text.ends_with('<') ? "" : ",") + std::string(constant.name) + "=" + std::to_string(constant.value);
   }
   text += "> groups " + std::to_string(dispatch.groups[0]) + "x" + std::to_string(dispatch.groups[1]) + "x" +
           std::to_string(dispatch.groups[2]);

@@ -224,7 +224,7 @@ TEST_CASE("kernel choice: every configuration that the kernels list is one of it
         CHECK(candidate.name().find_first_of(" ,=") == std::string::npos);
         const Lowered lowered = lower_as(context, candidate);
         const Dispatch& last = lowered.dispatches.back();
-        CHECK(code.insert({last.shader->shader, last.constants}).second);
+        CHECK(code.insert({last.shader->shader, constants_by_id(last)}).second);
         // The first one is what the kernel takes by itself.
         const bool first =
             &candidate == &*std::ranges::find(candidates, candidate.kernel, &Candidate::kernel);

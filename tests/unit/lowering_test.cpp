@@ -1,6 +1,7 @@
 #include "runtime/ops/lowering.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <vector>
 
 #include "runtime/ops/attention/attention_kernels.h"
@@ -50,6 +51,34 @@ TEST_CASE("spread_groups covers every count within the device's limit") {
     CHECK(groups[1] <= 65535);
     CHECK(uint64_t{groups[0]} * groups[1] >= count);
     CHECK(uint64_t{groups[0]} * groups[1] < count + groups[1]);
+  }
+}
+
+TEST_CASE("a dispatch's constants go by their names, whatever their order") {
+  // shaders/elementwise/gated_product.comp: the workgroup's size is constant 0, activation 1, width 2.
+  Dispatch dispatch;
+  dispatch.shader = &find_shader("gated_product", "f32");
+  dispatch.constants = {{"width", 67}, {"local_size", 64}};
+  dispatch.add_constants({{"activation", 3}});
+  CHECK(constants_by_id(dispatch) == std::vector<uint32_t>{64, 3, 67});
+  dispatch.constant("width") = 68;
+  CHECK(constants_by_id(dispatch) == std::vector<uint32_t>{64, 3, 68});
+  CHECK_THROWS_WITH(dispatch.constant("height"),
+                    "a dispatch of shader 'gated_product' is given no constant 'height'");
+  SECTION("one that the shader doesn't have") {
+    dispatch.add_constants({{"height", 1}});
+    CHECK_THROWS_WITH(constants_by_id(dispatch),
+                      "shader 'gated_product' (f32) has no specialization constant 'height'");
+  }
+  SECTION("one that is missing") {
+    dispatch.constants.pop_back();
+    CHECK_THROWS_WITH(constants_by_id(dispatch),
+                      "shader 'gated_product' (f32) is not given its specialization constant 'activation'");
+  }
+  SECTION("one that is given twice") {
+    dispatch.add_constants({{"width", 68}});
+    CHECK_THROWS_WITH(constants_by_id(dispatch),
+                      "shader 'gated_product' (f32) is given twice its specialization constant 'width'");
   }
 }
 

@@ -75,10 +75,10 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
         REQUIRE(!refuse_tiled(context));
         const Lowered lowered = lower_tiled(context);
         const Dispatch& dispatch = lowered.dispatches[0];
-        const uint32_t threads = dispatch.constants[4], tile_m = dispatch.constants[5],
-                       tile_n = dispatch.constants[6];
+        const uint32_t threads = dispatch.constant("local_size"), tile_m = dispatch.constant("tile_m"),
+                       tile_n = dispatch.constant("tile_n");
         CHECK(threads <= device.max_workgroup_invocations);
-        CHECK(threads == tile_m / dispatch.constants[8] * (tile_n / dispatch.constants[9]));
+        CHECK(threads == tile_m / dispatch.constant("thread_m") * (tile_n / dispatch.constant("thread_n")));
         const shader::MatmulTiledParams params = params_of(dispatch);
         CHECK(params.tiles == params.tiles_m * ceil_div(n, tile_n));
         CHECK(uint64_t{params.tiles_m} * tile_m >= m);
@@ -86,7 +86,7 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
         // Slices cover K, none is empty, and each starts at a step.
         CHECK(uint64_t{params.slices} * params.slice_k >= 768);
         CHECK(uint64_t{params.slices - 1} * params.slice_k < 768);
-        CHECK(params.slice_k % dispatch.constants[7] == 0);
+        CHECK(params.slice_k % dispatch.constant("step_k") == 0);
         CHECK(lowered.dispatches.size() == (params.slices > 1 ? 2 : 1));
         if (params.slices > 1) CHECK(lowered.scratch == std::vector<uint64_t>{4 * m * n * params.slices});
       }
@@ -149,7 +149,7 @@ TEST_CASE("a handful of rows has a kernel of its own on GPUs") {
   }
   const Graph head = matmul_graph(3, 1000, 768, DType::f32);
   const Dispatch dispatch = lower_few_rows(context_of(head, device)).dispatches.at(0);
-  CHECK(dispatch.constants[6] == 4);  // rows, a power of two
+  CHECK(dispatch.constant("rows") == 4);  // a power of two
   CHECK(dispatch.groups[0] == 125);
 }
 
@@ -167,8 +167,8 @@ TEST_CASE("matmul's registers are spared where there are few") {
   for (const uint64_t rows : {12u, 64u, 197u, 1576u}) {
     const Graph some = matmul_graph(rows, 768, 768, DType::f32);
     const Dispatch dispatch = lower_tiled(context_of(some, gcn)).dispatches[0];
-    CHECK(dispatch.constants[12] == 0);
-    CHECK(dispatch.constants[4] >= 64);  // a whole subgroup
+    CHECK(dispatch.constant("overlap") == 0);
+    CHECK(dispatch.constant("local_size") >= 64);  // a whole subgroup
   }
 }
 
@@ -219,10 +219,10 @@ TEST_CASE(
     CHECK(prefer_coopmat(context) > prefer_tiled(context));
     const Dispatch dispatch = lower_coopmat(context).dispatches.at(0);
     CHECK(dispatch.subgroup_size == subgroup_size);
-    CHECK(dispatch.constants[5] == subgroup_size);
-    CHECK(dispatch.constants[6] == 16);
-    CHECK(dispatch.constants[7] == 8);
-    CHECK(dispatch.constants[8] == 16);
+    CHECK(dispatch.constant("subgroup_size") == subgroup_size);
+    CHECK(dispatch.constant("matrix_m") == 16);
+    CHECK(dispatch.constant("matrix_n") == 8);
+    CHECK(dispatch.constant("matrix_k") == 16);
   }
 }
 
@@ -363,7 +363,8 @@ TEST_CASE("where loops gather, matmul takes the depth in chunks, each value of i
   device.type = DeviceType::cpu;
   device.has = Need::addresses | Need::int64 | Need::subgroup_control | Need::storage16;
   device.subgroup_size = 8;
-  for (const auto& [m, n, k] : {std::tuple{197u, 768u, 3072u}, {197u, 192u, 588u}, {1u, 1000u, 37u}, {3u, 5u, 1u}}) {
+  for (const auto& [m, n, k] :
+       {std::tuple{197u, 768u, 3072u}, {197u, 192u, 588u}, {1u, 1000u, 37u}, {3u, 5u, 1u}}) {
     CAPTURE(m, n, k);
     const Graph graph = matmul_graph(m, n, k, DType::f32);
     device.loops_gather = false;
@@ -383,9 +384,9 @@ TEST_CASE("where loops gather, matmul takes the depth in chunks, each value of i
       CHECK(params.go_on == (steps > 0 ? 1u : 0u));
       CHECK(params.steps == (k + 15) / 16);
       for (uint32_t digit = 0; digit < 16; ++digit) CHECK(params.digits[digit] == digit);
-      steps += dispatch.constants.at(4);
-      CHECK(dispatch.groups[0] * dispatch.constants.at(2) >= m);
-      CHECK(dispatch.groups[1] * dispatch.constants.at(1) >= n);
+      steps += dispatch.constant("steps");
+      CHECK(dispatch.groups[0] * dispatch.constant("block_rows") >= m);
+      CHECK(dispatch.groups[1] * dispatch.constant("lanes") >= n);
     }
     CHECK(steps == (k + 15) / 16);
     CHECK(lowered.dispatches.back().shader->shader == "matmul_chunk_end");
@@ -413,8 +414,10 @@ TEST_CASE("attention's tiled kernel fits every width up to 256 on every device")
       attention(graph, "y", x, x, x, {.key_width = width, .k_offset = width, .v_offset = 2 * width});
       const LowerContext context = context_of(graph, device);
       REQUIRE(!refuse_attention_tiled(context));
-      const std::vector<uint32_t> c = lower_attention_tiled(context).dispatches.at(0).constants;
-      const AttentionTile tile{c[0], c[6], c[2], c[3], c[7], c[8]};
+      const Dispatch dispatch = lower_attention_tiled(context).dispatches.at(0);
+      const AttentionTile tile{dispatch.constant("threads"), dispatch.constant("columns"),
+                               dispatch.constant("block_q"), dispatch.constant("block_k"),
+                               dispatch.constant("chunk4"),  dispatch.constant("slice")};
       REQUIRE(tile.threads <= device.max_workgroup_invocations);
       REQUIRE(shared_bytes(tile, attention_sizes(context)) <= device.max_shared_bytes);
       // The shader divides these without a rest.

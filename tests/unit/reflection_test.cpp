@@ -264,6 +264,8 @@ TEST_CASE("every shader of this build is well formed and says what it needs") {
     for (uint32_t i = 0; i < out.constants.size(); ++i) {
       CHECK(out.constants[i].id == i);
       CHECK(out.constants[i].bytes == 4);
+      CHECK_FALSE(out.constants[i].name.empty());
+      CHECK(std::ranges::count(out.constants, out.constants[i].name, &ReflectedConstant::name) == 1);
     }
     CHECK(out.workgroup_size_ids[0].has_value());
     CHECK(out.push_bytes <= 128);

@@ -73,7 +73,7 @@ TEST_CASE("tiles take as much shared memory as their shaders declare") {
     for (const TiledShape& shape : tiled_shapes()) {
       const Dispatch dispatch = lower_tiled_as(product, shape).dispatches[0];
       CAPTURE(dispatch.note);
-      CHECK(shared_bytes_of(dispatch.shader->words, dispatch.constants) == shape.shared_bytes());
+      CHECK(shared_bytes_of(dispatch.shader->words, constants_by_id(dispatch)) == shape.shared_bytes());
     }
     for (const uint64_t width : {7, 64, 80, 256}) {
       Graph heads;
@@ -84,7 +84,7 @@ TEST_CASE("tiles take as much shared memory as their shaders declare") {
       for (const AttentionTile& tile : attention_tiles()) {
         const Dispatch dispatch = lower_attention_tiled_as(context, tile).dispatches[0];
         CAPTURE(dispatch.note, width);
-        CHECK(shared_bytes_of(dispatch.shader->words, dispatch.constants) ==
+        CHECK(shared_bytes_of(dispatch.shader->words, constants_by_id(dispatch)) ==
               shared_bytes(tile, attention_sizes(context)));
       }
     }

@@ -49,7 +49,7 @@ class Parts {
 
 // All that decides which code a dispatch runs.
 using PipelineKey = std::tuple<const ShaderVariant*, std::vector<uint32_t>, uint32_t>;
-PipelineKey key_of(const Dispatch& d) { return {d.shader, d.constants, d.subgroup_size}; }
+PipelineKey key_of(const Dispatch& d) { return {d.shader, constants_by_id(d), d.subgroup_size}; }
 
 size_t different_pipelines(std::span<const Dispatch* const> dispatches) {
   std::set<PipelineKey> keys;

@@ -157,10 +157,19 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_coopmat", "f16");
-  dispatch.constants = {shape.threads(),  shape.subgroup_size, matrix.m,       matrix.n,
-                        matrix.k,         shape.subgroups,     shape.blocks_m, shape.block_k,
-                        params.key_width, params.value_width,  eights,         shape.keep_queries,
-                        store_lse};
+  dispatch.constants = {{"local_size", shape.threads()},
+                        {"subgroup_size", shape.subgroup_size},
+                        {"matrix_m", matrix.m},
+                        {"matrix_n", matrix.n},
+                        {"matrix_k", matrix.k},
+                        {"subgroups", shape.subgroups},
+                        {"blocks_m", shape.blocks_m},
+                        {"block_k", shape.block_k},
+                        {"key_width", params.key_width},
+                        {"value_width", params.value_width},
+                        {"by_eight", eights},
+                        {"keep_queries", shape.keep_queries},
+                        {"store_lse", store_lse}};
   const std::array inputs{Operand::input(attention_input::q), Operand::input(attention_input::k),
                           Operand::input(attention_input::v)};
   dispatch.operands.assign(3, Operand::nothing());

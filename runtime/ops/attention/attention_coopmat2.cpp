@@ -153,10 +153,15 @@ Lowered lower_attention_coopmat2_as(const LowerContext& context, const Attention
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_coopmat2", shape.staged ? "f16_flexible" : "f16");
-  dispatch.constants = {
-      shape.threads,    shape.threads,      shape.block_q,          shape.block_k,
-      params.key_width, params.value_width, shape.key_depth(sizes), shape.value_columns(sizes),
-      store_lse};
+  dispatch.constants = {{"local_size", shape.threads},
+                        {"threads", shape.threads},
+                        {"block_q", shape.block_q},
+                        {"block_k", shape.block_k},
+                        {"key_width", params.key_width},
+                        {"value_width", params.value_width},
+                        {"key_depth", shape.key_depth(sizes)},
+                        {"value_columns", shape.value_columns(sizes)},
+                        {"store_lse", store_lse}};
   dispatch.operands = {Operand::input(attention_input::q), Operand::input(attention_input::k),
                        Operand::input(attention_input::v), Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing()};

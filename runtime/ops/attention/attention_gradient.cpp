@@ -105,10 +105,11 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
     if (written == shape[-1]) continue;
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader("zeros", "f32");
-    dispatch.constants = {workgroup_size(context.device(), 256)};
+    dispatch.constants = {{"local_size", workgroup_size(context.device(), 256)}};
     dispatch.operands = {Operand::output(output)};
     dispatch.set_params(shader::ZerosParams{to_u32(shape.elements())});
-    dispatch.groups = spread_groups(context.device(), ceil_div(shape.elements(), dispatch.constants[0]));
+    dispatch.groups =
+        spread_groups(context.device(), ceil_div(shape.elements(), dispatch.constant("local_size")));
   }
 }
 

@@ -1,4 +1,5 @@
-// The kernel of attention_gradient for devices that are a CPU (shaders/attention/attention_gradient_lanes_*.comp).
+// The kernel of attention_gradient for devices that are a CPU
+// (shaders/attention/attention_gradient_lanes_*.comp).
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
@@ -69,31 +70,38 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader(shader, shared_rows_variant(context.device(), "f32"));
     dispatch.subgroup_size = shared_rows_subgroup(context.device());
-    dispatch.constants = {
-        lanes, to_u32(sizes.key_width), to_u32(sizes.value_width), rows_a_step, q.stride, k.stride, v.stride,
-        drops};
+    dispatch.constants = {{"local_size", lanes},
+                          {"key_width", to_u32(sizes.key_width)},
+                          {"value_width", to_u32(sizes.value_width)},
+                          {"block", rows_a_step},
+                          {"q_stride", q.stride},
+                          {"k_stride", k.stride},
+                          {"v_stride", v.stride},
+                          {"drop", drops}};
     dispatch.operands = std::move(operands);
     dispatch.set_params(attention_gradient_lanes_params(context));
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
     return dispatch;
   };
-  Dispatch& queries = run("attention_gradient_lanes_queries", sizes.queries,
-                          {input(attention_input::q), input(attention_input::k), input(attention_input::v),
-                           input(out), input(lse), input(out_gradient), drawn,
-                           Operand::output(outputs[attention_input::q]), deltas});
-  queries.constants.push_back(lies_in_words(context, attention_input::k, k, sizes.key_width) &&
-                              lies_in_words(context, attention_input::v, v, sizes.value_width));
+  Dispatch& queries =
+      run("attention_gradient_lanes_queries", sizes.queries,
+          {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
+           input(lse), input(out_gradient), drawn, Operand::output(outputs[attention_input::q]), deltas});
+  queries.add_constants({{"wide", lies_in_words(context, attention_input::k, k, sizes.key_width) &&
+                                      lies_in_words(context, attention_input::v, v, sizes.value_width)}});
   queries.note = std::to_string(rows_a_step) + " keys a step";
   Dispatch& keys =
       run("attention_gradient_lanes_keys", sizes.keys,
           {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(lse),
            input(out_gradient), deltas, drawn, Operand::output(outputs[attention_input::k]),
            Operand::output(outputs[attention_input::v])});
-  keys.constants.push_back(result_stride);
-  keys.constants.push_back(lies_in_words(context, attention_input::q, q, sizes.key_width) &&
-                           lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width));
+  keys.add_constants(
+      {{"result_stride", result_stride},
+       {"wide", lies_in_words(context, attention_input::q, q, sizes.key_width) &&
+                    lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)}});
   keys.note = std::to_string(rows_a_step) + " queries a step";
-  // A step of rows past the last one, and the last elements that are loaded together where a row's width is no multiple.
+  // A step of rows past the last one, and the last elements that are loaded together where a row's width is
+  // no multiple.
   const uint32_t widest = std::max({q.stride, k.stride, v.stride, result_stride});
   lowered.overread_bytes = (uint64_t{rows_a_step} * widest + 2 * lanes) * sizeof(float);
   return lowered;

@@ -75,11 +75,12 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
   const AttentionDrops dropping = attention_drops(context.attributes());
   Dispatch& sums = lowered.dispatches.emplace_back();
   sums.shader = &find_shader("attention_gradient_deltas", "f32");
-  sums.constants = {workgroup_size(context.device(), 64), to_u32(sizes.value_width)};
+  sums.constants = {{"local_size", workgroup_size(context.device(), 64)},
+                    {"value_width", to_u32(sizes.value_width)}};
   sums.operands = {Operand::input(out), Operand::input(out_gradient), deltas};
   sums.set_params(shader::AttentionDeltasParams{
       .count = to_u32(statistics), .queries = to_u32(sizes.queries), .heads = to_u32(sizes.heads)});
-  sums.groups = spread_groups(context.device(), ceil_div(statistics, sums.constants[0]));
+  sums.groups = spread_groups(context.device(), ceil_div(statistics, sums.constant("local_size")));
 
   // Of a query q and the gradient of its result; of a key k and v.
   struct Side {
@@ -104,18 +105,18 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                          0;
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader("attention_gradient_tiled", "f32");
-    dispatch.constants = {tile.threads,
-                          tile.threads,
-                          tile.block_q,
-                          tile.block_k,
-                          to_u32(sizes.key_width),
-                          to_u32(sizes.value_width),
-                          tile.columns,
-                          tile.chunk4,
-                          tile.slice,
-                          aligned,
-                          own_keys,
-                          drops};
+    dispatch.constants = {{"local_size", tile.threads},
+                          {"threads", tile.threads},
+                          {"block_own", tile.block_q},
+                          {"block_other", tile.block_k},
+                          {"key_width", to_u32(sizes.key_width)},
+                          {"value_width", to_u32(sizes.value_width)},
+                          {"columns", tile.columns},
+                          {"chunk4", tile.chunk4},
+                          {"slice", tile.slice},
+                          {"aligned", aligned},
+                          {"own_keys", own_keys},
+                          {"drop", drops}};
     dispatch.operands = {Operand::input(own.keys_at),
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),

@@ -105,21 +105,22 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
   clear_unread_columns(context, lowered);
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_gradient_whole", shared_rows_variant(context.device(), "f32"));
-  dispatch.constants = {lanes,
-                        lanes,
-                        to_u32(sizes.key_width),
-                        to_u32(sizes.value_width),
-                        queries_a_step,
-                        to_u32(turns_of(context)),
-                        q.stride,
-                        k.stride,
-                        v.stride,
-                        result_stride,
-                        drops,
-                        keys_lie_in_words(context),
-                        lies_in_words(context, attention_input::q, q, sizes.key_width) &&
-                            lies_in_words(context, out, {result_stride, 0}, sizes.value_width) &&
-                            lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)};
+  dispatch.constants = {
+      {"local_size", lanes},
+      {"lanes", lanes},
+      {"key_width", to_u32(sizes.key_width)},
+      {"value_width", to_u32(sizes.value_width)},
+      {"block", queries_a_step},
+      {"turns", to_u32(turns_of(context))},
+      {"q_stride", q.stride},
+      {"k_stride", k.stride},
+      {"v_stride", v.stride},
+      {"result_stride", result_stride},
+      {"drop", drops},
+      {"pairs", keys_lie_in_words(context)},
+      {"wide", lies_in_words(context, attention_input::q, q, sizes.key_width) &&
+                   lies_in_words(context, out, {result_stride, 0}, sizes.value_width) &&
+                   lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)}};
   dispatch.subgroup_size = lanes;
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
@@ -134,8 +135,10 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
   dispatch.set_params(attention_gradient_lanes_params(context));
   dispatch.groups = {to_u32(sizes.heads), to_u32(sizes.batch), 1};
   dispatch.note = std::to_string(queries_a_step) + " queries a step";
-  // A step of queries past the last one, and the last elements that are loaded together where a row's width is no multiple.
-  lowered.overread_bytes = (uint64_t{queries_a_step} * std::max(q.stride, result_stride) + 2 * lanes) * sizeof(float);
+  // A step of queries past the last one, and the last elements that are loaded together where a row's width
+  // is no multiple.
+  lowered.overread_bytes =
+      (uint64_t{queries_a_step} * std::max(q.stride, result_stride) + 2 * lanes) * sizeof(float);
   return lowered;
 }
 

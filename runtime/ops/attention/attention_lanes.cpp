@@ -42,8 +42,9 @@ Rows f32_rows(const LowerContext& context, const Rows& rows, uint64_t count, uin
   lowered.scratch.push_back(count * width * sizeof(float));
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_lanes_rows", "f16");
-  dispatch.constants = {threads, width % 4 == 0 && rows.stride % 4 == 0 && rows.offset % 4 == 0,
-                        to_u32(width)};
+  dispatch.constants = {{"local_size", threads},
+                        {"whole_quads", width % 4 == 0 && rows.stride % 4 == 0 && rows.offset % 4 == 0},
+                        {"width", to_u32(width)}};
   dispatch.operands = {rows.operand, dense};
   dispatch.set_params(
       shader::AttentionLanesRowsParams{.rows = to_u32(count), .stride = rows.stride, .offset = rows.offset});
@@ -84,7 +85,8 @@ std::vector<uint32_t> attention_steps(uint64_t tokens, uint64_t width, uint64_t 
 std::vector<AttentionStep> attention_steps_for(const LowerContext& context, uint64_t unrolled,
                                                std::string_view unit) {
   const AttentionSizes sizes = attention_sizes(context);
-  // Handing elements from lane to lane is three times the code, and what leaves the instruction cache is slow.
+  // Handing elements from lane to lane is three times the code, and what leaves the instruction cache is
+  // slow.
   constexpr uint64_t most_handed = 160;
   const bool handed = context.device().loops_gather;
   std::vector<AttentionStep> steps;
@@ -136,19 +138,20 @@ Lowered lower_attention_lanes(const LowerContext& context) {
   const RowBlocks* blocks = context.output_blocks(0);
   dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
   dispatch.subgroup_size = shared_rows_subgroup(context.device());
-  dispatch.constants = {lanes,
-                        to_u32(sizes.key_width),
-                        to_u32(sizes.value_width),
-                        keys_a_step,
-                        q.stride,
-                        k.stride,
-                        v.stride,
-                        store_lse,
-                        blocks ? blocks->block_rows : 0,
-                        blocks ? blocks->unroll : 16,
-                        blocks && context.output(0).dtype == DType::f16,
-                        drops,
-                        lie_in_words(context, k, sizes.key_width) && lie_in_words(context, v, sizes.value_width)};
+  dispatch.constants = {
+      {"local_size", lanes},
+      {"key_width", to_u32(sizes.key_width)},
+      {"value_width", to_u32(sizes.value_width)},
+      {"block", keys_a_step},
+      {"q_stride", q.stride},
+      {"k_stride", k.stride},
+      {"v_stride", v.stride},
+      {"store_lse", store_lse},
+      {"block_rows", blocks ? blocks->block_rows : 0},
+      {"unroll", blocks ? blocks->unroll : 16},
+      {"halves", blocks && context.output(0).dtype == DType::f16},
+      {"drop", drops},
+      {"wide", lie_in_words(context, k, sizes.key_width) && lie_in_words(context, v, sizes.value_width)}};
   dispatch.operands = {q.operand,          k.operand,
                        v.operand,          drops ? Operand::input(attention_input::step) : Operand::nothing(),
                        Operand::output(0), store_lse ? Operand::output(1) : Operand::nothing()};
@@ -165,7 +168,8 @@ Lowered lower_attention_lanes(const LowerContext& context) {
                                    .drop_factor = dropping.factor});
   dispatch.groups = {to_u32(ceil_div(sizes.queries, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
   dispatch.note = std::to_string(keys_a_step) + " keys a step" + (blocks ? ", into blocks" : "");
-  // A step of keys past the last one, and the last elements that are loaded together where a row's width is no multiple.
+  // A step of keys past the last one, and the last elements that are loaded together where a row's width is
+  // no multiple.
   lowered.overread_bytes = (keys_a_step * std::max(k.stride, v.stride) + 2 * lanes) * sizeof(float);
   return lowered;
 }

@@ -108,8 +108,12 @@ std::optional<std::string> refuse_simple(const LowerContext& c) {
 Lowered lower_simple(const LowerContext& c) {
   const Sizes s = sizes_of(c);
   Dispatch dispatch = dispatch_of(c, "attention_rows", variant(c));
-  dispatch.constants = {workgroup_size(c.device(), 64), to_u32(s.key_width), s.mean_heads, s.mean_rows};
-  dispatch.groups = spread_groups(c.device(), ceil_div(c.output(0).shape.elements(), dispatch.constants[0]));
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 64)},
+                        {"key_width", to_u32(s.key_width)},
+                        {"mean_heads", s.mean_heads},
+                        {"mean_rows", s.mean_rows}};
+  dispatch.groups =
+      spread_groups(c.device(), ceil_div(c.output(0).shape.elements(), dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   return lowered;
@@ -156,12 +160,12 @@ Lowered lower_lanes(const LowerContext& c) {
   const uint64_t block = rows_a_step(c.device(), s);
   Dispatch dispatch = dispatch_of(c, "attention_rows_lanes", lanes_variant(c));
   dispatch.subgroup_size = shared_rows_subgroup(c.device());
-  dispatch.constants = {lanes,
-                        to_u32(s.key_width),
-                        to_u32(block),
-                        to_u32(s.mean_heads ? s.heads : 1),
-                        to_u32(s.mean_rows ? ceil_div(s.rows, block) : 1),
-                        s.mean_rows};
+  dispatch.constants = {{"local_size", lanes},
+                        {"key_width", to_u32(s.key_width)},
+                        {"block", to_u32(block)},
+                        {"summed_heads", to_u32(s.mean_heads ? s.heads : 1)},
+                        {"summed_steps", to_u32(s.mean_rows ? ceil_div(s.rows, block) : 1)},
+                        {"mean_rows", s.mean_rows}};
   dispatch.groups = {to_u32(ceil_div(s.keys, lanes)), to_u32(groups_y(c.device(), s)), to_u32(s.batch)};
   dispatch.note = std::to_string(block) + " rows a step";
   Lowered lowered;

@@ -34,7 +34,7 @@ Dispatch elementwise(const LowerContext& c, std::string_view shader, uint32_t ou
   const uint32_t local_size = workgroup_size(c.device(), 64);
   Dispatch dispatch;
   dispatch.shader = &find_shader(shader, name_of(c.input(attention_input::q).dtype));
-  dispatch.constants = {local_size};
+  dispatch.constants = {{"local_size", local_size}};
   dispatch.set_params(attention_params(c, elements));
   dispatch.groups = spread_groups(c.device(), ceil_div(elements, local_size));
   return dispatch;
@@ -49,7 +49,7 @@ Lowered lower(const LowerContext& c) {
   const Shape& maps = c.output(output_scores).shape;
   Dispatch weights;
   weights.shader = &find_shader("softmax", "f32");
-  weights.constants = {row_workgroup_size(c.device(), maps[-1])};
+  weights.constants = {{"local_size", row_workgroup_size(c.device(), maps[-1])}};
   weights.operands = {Operand::output(output_scores), Operand::output(output_weights)};
   weights.set_params(shader::SoftmaxParams{.rows = to_u32(maps.rows()), .width = to_u32(maps[-1])});
   weights.groups = spread_groups(c.device(), maps.rows());

@@ -30,11 +30,11 @@ Lowered lower(const LowerContext& c) {
   const uint64_t count = c.output(0).shape.elements();
   Dispatch dispatch;
   dispatch.shader = &find_shader("activation_gradient", name_of(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("activation")))};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"activation", to_u32(static_cast<uint64_t>(c.attributes().integer("activation")))}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::ActivationGradientParams{to_u32(count)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   lowered.in_place = {{0, 0}, {0, 1}};

@@ -42,12 +42,12 @@ Lowered lower(const LowerContext& c) {
   Dispatch dispatch;
   dispatch.shader = &find_shader("binary", variant(c));
   const uint64_t repeated = c.input(1).shape.elements();
-  dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("function"))),
-                        repeated == count ? 0 : to_u32(repeated)};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"function", to_u32(static_cast<uint64_t>(c.attributes().integer("function")))},
+                        {"period", repeated == count ? 0 : to_u32(repeated)}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::BinaryParams{to_u32(count)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   for (const uint32_t i : {0u, 1u}) {

@@ -30,10 +30,10 @@ Lowered lower(const LowerContext& c) {
   const uint64_t count = c.output(0).shape.elements();
   Dispatch dispatch;
   dispatch.shader = &find_shader("convert", variant(c));
-  dispatch.constants = {workgroup_size(c.device(), 256)};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::ConvertParams{to_u32(count)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   if (size_of(c.input(0).dtype) == size_of(c.output(0).dtype)) lowered.in_place = {{0, 0}};

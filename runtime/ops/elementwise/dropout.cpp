@@ -33,15 +33,15 @@ Lowered lower(const LowerContext& c) {
   const double rate = c.attributes().number("rate");
   Dispatch dispatch;
   dispatch.shader = &find_shader("dropout", name_of(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("group")))};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"group", to_u32(static_cast<uint64_t>(c.attributes().integer("group")))}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(
       shader::DropoutParams{.count = to_u32(count),
                             .stream = to_u32(static_cast<uint64_t>(c.attributes().integer("stream"))),
                             .threshold = drop_threshold(rate),
                             .factor = kept_factor(rate)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(ceil_div(count, 4), dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(ceil_div(count, 4), dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   lowered.in_place = {{0, 0}};

@@ -32,11 +32,12 @@ Lowered lower(const LowerContext& c) {
   const Shape& dy = c.input(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("gated_product_gradient", name_of(c.output(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("activation"))), to_u32(dy[-1])};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"activation", to_u32(static_cast<uint64_t>(c.attributes().integer("activation")))},
+                        {"width", to_u32(dy[-1])}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::GatedProductParams{to_u32(dy.elements())});
-  dispatch.groups = spread_groups(c.device(), ceil_div(dy.elements(), dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(dy.elements(), dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   lowered.in_place = {{0, 1}};

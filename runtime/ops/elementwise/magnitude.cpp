@@ -36,7 +36,7 @@ Lowered lower(const LowerContext& c) {
   const auto pass = [&](DType dtype, Operand from, Operand to, uint64_t elements, uint64_t results) {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader("magnitude", name_of(dtype));
-    dispatch.constants = {local_size};
+    dispatch.constants = {{"local_size", local_size}};
     dispatch.operands = {from, to};
     dispatch.set_params(shader::MagnitudeParams{to_u32(elements), to_u32(results)});
     dispatch.groups = spread_groups(c.device(), results);

@@ -29,12 +29,12 @@ Lowered lower(const LowerContext& c) {
   const uint64_t count = c.output(0).shape.elements();
   Dispatch dispatch;
   dispatch.shader = &find_shader("unary", name_of(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256),
-                        to_u32(static_cast<uint64_t>(c.attributes().integer("function")))};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"function", to_u32(static_cast<uint64_t>(c.attributes().integer("function")))}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(
       shader::UnaryParams{to_u32(count), static_cast<float>(c.attributes().number("factor"))});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   lowered.in_place = {{0, 0}};

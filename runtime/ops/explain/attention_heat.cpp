@@ -57,7 +57,7 @@ Lowered lower(const LowerContext& c) {
   Dispatch dispatch;
   dispatch.shader = &find_shader("attention_heat", variant(c));
   set_heat_groups(c, dispatch);
-  dispatch.constants.push_back(to_u32(attribute(c, "key_width")));
+  dispatch.add_constants({{"key_width", to_u32(attribute(c, "key_width"))}});
   dispatch.operands = {Operand::input(input_q),
                        Operand::input(input_k),
                        Operand::input(input_lse),

@@ -76,7 +76,7 @@ Lowered lower(const LowerContext& c) {
 
   Dispatch sums;
   sums.shader = &find_shader("attention_rollout_sums", "f32");
-  sums.constants = {local_size};
+  sums.constants = {{"local_size", local_size}};
   sums.operands = {Operand::input(input_maps), Operand::scratch(0)};
   sums.set_params(params);
   sums.groups = spread_groups(c.device(), ceil_div(params.count, local_size));
@@ -84,7 +84,7 @@ Lowered lower(const LowerContext& c) {
 
   Dispatch product;
   product.shader = &find_shader("attention_rollout", "f32");
-  product.constants = {local_size, has_start, block};
+  product.constants = {{"local_size", local_size}, {"has_start", has_start}, {"block", block}};
   product.operands = {Operand::input(input_maps), Operand::scratch(0),
                       has_start ? Operand::input(input_start) : Operand::nothing(), Operand::output(0)};
   product.set_params(params);

@@ -34,12 +34,13 @@ Lowered lower(const LowerContext& c) {
   const uint64_t width = c.input(0).shape[-1];
   Dispatch dispatch;
   dispatch.shader = &find_shader("centered_rows", "f32");
-  dispatch.constants = {workgroup_size(c.device(), 64), c.attributes().flag("transposed")};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 64)},
+                        {"transposed", c.attributes().flag("transposed")}};
   dispatch.operands = {Operand::input(0), Operand::output(0), Operand::output(1)};
   dispatch.set_params(shader::CenteredRowsParams{.first_row = to_u32(first_of(c.attributes())),
                                                  .rows = to_u32(count_of(c.attributes())),
                                                  .width = to_u32(width)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(width, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(width, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   return lowered;

@@ -79,7 +79,9 @@ void set_heat_groups(const LowerContext& c, Dispatch& dispatch) {
   // map; on a GPU an invocation takes about eight columns.
   const bool cpu = c.device().type == DeviceType::cpu;
   const uint64_t parts = cpu ? (maps < 8 ? 4 : 1) : ceil_div(columns, uint64_t{8} * local_size);
-  dispatch.constants = {local_size, to_u32(grid.height * grid.width), to_u32(grid.width)};
+  dispatch.constants = {{"local_size", local_size},
+                        {"cells", to_u32(grid.height * grid.width)},
+                        {"grid_width", to_u32(grid.width)}};
   dispatch.groups = {to_u32(std::max<uint64_t>(parts, 1)), to_u32(maps), 1};
 }
 

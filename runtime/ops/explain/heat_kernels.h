@@ -22,7 +22,7 @@ double heat_flops(const LowerContext& context);
 // The reason why a map's numbers don't fit into the device's shared memory.
 std::optional<std::string> refuse_heat(const LowerContext& context);
 
-// Workgroups and the first three constants.
+// Workgroups, and the constants that both kernels have.
 void set_heat_groups(const LowerContext& context, Dispatch& dispatch);
 
 }  // namespace vitrine

@@ -69,7 +69,7 @@ Lowered lower(const LowerContext& c) {
   for (int i = 0; i < iterations; ++i) {
     Dispatch iterate;
     iterate.shader = &find_shader("principal_vectors", "f32");
-    iterate.constants = {local_size};
+    iterate.constants = {{"local_size", local_size}};
     iterate.operands = {Operand::input(input_matrix), Operand::input(input_means), Operand::scratch(vectors),
                         Operand::scratch(products), Operand::scratch(state)};
     iterate.set_params(params);
@@ -79,7 +79,7 @@ Lowered lower(const LowerContext& c) {
   }
   Dispatch color;
   color.shader = &find_shader("principal_colors", "f32");
-  color.constants = {local_size, of_width};
+  color.constants = {{"local_size", local_size}, {"of_width", of_width}};
   color.operands = {of_width ? Operand::input(input_columns) : Operand::nothing(), Operand::scratch(vectors),
                     Operand::scratch(state), Operand::scratch(scores), Operand::output(0)};
   color.set_params(params);

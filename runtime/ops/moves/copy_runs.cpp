@@ -26,11 +26,11 @@ Dispatch copy_runs(const Capabilities& device, DType dtype, Operand source, Oper
   const uint64_t count = runs.number * runs.length;
   Dispatch dispatch;
   dispatch.shader = &find_shader("copy_runs", copy_variant(dtype));
-  dispatch.constants = {workgroup_size(device, 256), to_u32(runs.length)};
+  dispatch.constants = {{"local_size", workgroup_size(device, 256)}, {"run", to_u32(runs.length)}};
   dispatch.operands = {source, target};
   dispatch.set_params(shader::CopyRunsParams{to_u32(count), to_u32(runs.from), to_u32(runs.from_stride),
                                              to_u32(runs.to), to_u32(runs.to_stride)});
-  dispatch.groups = spread_groups(device, ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(device, ceil_div(count, dispatch.constant("local_size")));
   return dispatch;
 }
 

@@ -32,7 +32,7 @@ Lowered lower(const LowerContext& c) {
   const Shape& result = c.output(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("gather", variant(c));
-  dispatch.constants = {row_workgroup_size(c.device(), source[-1])};
+  dispatch.constants = {{"local_size", row_workgroup_size(c.device(), source[-1])}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::GatherParams{to_u32(result.rows()), to_u32(result[-2]), to_u32(source[-2]),
                                            to_u32(source[-1])});

@@ -48,11 +48,12 @@ Lowered lower(const LowerContext& c) {
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("pad", copy_variant(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256), to_u32(view.size * view.inner),
-                        to_u32(place.size * view.inner)};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"run", to_u32(view.size * view.inner)},
+                        {"longer", to_u32(place.size * view.inner)}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::PadParams{to_u32(count), to_u32(place.begin * view.inner)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   return lowered;
 }
 

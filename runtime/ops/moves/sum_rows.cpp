@@ -69,8 +69,9 @@ std::optional<std::string> refuse_simple(const LowerContext& c) {
 Lowered lower_simple(const LowerContext& c) {
   return lower_passes(c, partial_rows(rows_of(c)), [&](Dispatch& dispatch, DType dtype, uint64_t sums) {
     dispatch.shader = &find_shader("sum_rows", name_of(dtype));
-    dispatch.constants = {workgroup_size(c.device(), 128), dispatch.operands[1] != Operand::nothing()};
-    dispatch.groups = spread_groups(c.device(), ceil_div(sums, dispatch.constants[0]));
+    dispatch.constants = {{"local_size", workgroup_size(c.device(), 128)},
+                          {"of_products", dispatch.operands[1] != Operand::nothing()}};
+    dispatch.groups = spread_groups(c.device(), ceil_div(sums, dispatch.constant("local_size")));
   });
 }
 
@@ -98,7 +99,8 @@ Lowered lower_lanes(const LowerContext& c) {
   const uint32_t lanes = c.device().subgroup_size;
   Lowered lowered = lower_passes(c, lanes_partial_rows(c), [&](Dispatch& dispatch, DType, uint64_t sums) {
     dispatch.shader = &find_shader("sum_rows_lanes", "f32");
-    dispatch.constants = {lanes, lanes, dispatch.operands[1] != Operand::nothing()};
+    dispatch.constants = {
+        {"local_size", lanes}, {"lanes", lanes}, {"of_products", dispatch.operands[1] != Operand::nothing()}};
     dispatch.subgroup_size = lanes;
     dispatch.groups = {to_u32(ceil_div(sums, lanes)), 1, 1};
   });

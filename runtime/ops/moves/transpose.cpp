@@ -58,7 +58,7 @@ Lowered lower_tiled(const LowerContext& c) {
   const uint64_t across = ceil_div(columns, tile), tiles = count * ceil_div(rows, tile) * across;
   Dispatch dispatch;
   dispatch.shader = &find_shader("transpose", name_of(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 256), tile};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)}, {"tile", tile}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::TransposeParams{to_u32(rows), to_u32(columns), to_u32(across), to_u32(tiles)});
   dispatch.groups = spread_groups(c.device(), tiles);
@@ -86,7 +86,8 @@ Lowered lower_lanes(const LowerContext& c) {
   const uint64_t blocks = ceil_div(rows, block_rows);
   Dispatch dispatch;
   dispatch.shader = &find_shader("transpose_lanes", name_of(c.input(0).dtype));
-  dispatch.constants = {lanes, lanes, block_rows, rows % 8 == 0};
+  dispatch.constants = {
+      {"local_size", lanes}, {"lanes", lanes}, {"block_rows", block_rows}, {"whole_words", rows % 8 == 0}};
   dispatch.subgroup_size = lanes;
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::TransposeParams{to_u32(rows), to_u32(columns), to_u32(blocks), 0});

@@ -53,18 +53,22 @@ void infer_fold(InferContext& c) {
 
 double flops(const LowerContext&) { return 0; }
 
-Lowered lower_as(const LowerContext& c, std::string_view shader, const Shape& image, uint32_t last_constant,
-                 uint64_t count) {
+Lowered lower_as(const LowerContext& c, std::string_view shader, const Shape& image,
+                 NamedConstant last_constant, uint64_t count) {
   const PatchSize patch = patch_of(c);
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader(shader, "f32");
-  dispatch.constants = {workgroup_size(c.device(), 256), to_u32(patch.height),           to_u32(patch.width),
-                        to_u32(image[2] / patch.height), to_u32(image[3] / patch.width), last_constant};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"patch_height", to_u32(patch.height)},
+                        {"patch_width", to_u32(patch.width)},
+                        {"patch_rows", to_u32(image[2] / patch.height)},
+                        {"patch_columns", to_u32(image[3] / patch.width)},
+                        last_constant};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(
       shader::UnfoldParams{to_u32(count), to_u32(image[1]), to_u32(image[2]), to_u32(image[3])});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   return lowered;
 }
 
@@ -72,7 +76,7 @@ std::optional<std::string> refuse_unfold(const LowerContext& c) { return refuse(
 
 Lowered lower_unfold(const LowerContext& c) {
   const Shape& rows = c.output(0).shape;
-  return lower_as(c, "unfold", c.input(0).shape, to_u32(rows[2]), rows.elements());
+  return lower_as(c, "unfold", c.input(0).shape, {"depth", to_u32(rows[2])}, rows.elements());
 }
 
 std::optional<std::string> refuse_runs(const LowerContext& c) {
@@ -86,14 +90,15 @@ std::optional<std::string> refuse_runs(const LowerContext& c) {
 
 Lowered lower_runs(const LowerContext& c) {
   const uint64_t lines = c.input(0).shape[1] * patch_of(c).height;
-  return lower_as(c, "unfold_runs", c.input(0).shape, to_u32(lines), c.output(0).shape.rows() * lines);
+  return lower_as(c, "unfold_runs", c.input(0).shape, {"lines", to_u32(lines)},
+                  c.output(0).shape.rows() * lines);
 }
 
 std::optional<std::string> refuse_fold(const LowerContext& c) { return refuse(c, "fold", "f32"); }
 
 Lowered lower_fold(const LowerContext& c) {
   const Shape& image = c.output(0).shape;
-  return lower_as(c, "fold", image, to_u32(c.input(0).shape[2]), image.elements());
+  return lower_as(c, "fold", image, {"depth", to_u32(c.input(0).shape[2])}, image.elements());
 }
 
 void unfold_backward(GradContext& c) {

@@ -59,7 +59,7 @@ Lowered lower_simple(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("layer_norm", variant(c));
-  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
+  dispatch.constants = {{"local_size", row_workgroup_size(c.device(), shape[-1])}};
   dispatch.groups = spread_groups(c.device(), shape.rows());
   return finish(c, std::move(dispatch));
 }
@@ -74,10 +74,13 @@ Lowered lower_lanes(const LowerContext& c) {
   const RowBlocks* blocks = c.output_blocks(0);
   dispatch.shader = &find_shader("layer_norm_lanes",
                                  blocks ? storage_variant(c.input(x_input).dtype, DType::f32) : variant(c));
-  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1]), blocks ? blocks->block_rows : 0,
-                        blocks ? blocks->unroll : 16, blocks && c.output(0).dtype == DType::f16};
+  dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())},
+                        {"width", to_u32(shape[-1])},
+                        {"block_rows", blocks ? blocks->block_rows : 0},
+                        {"unroll", blocks ? blocks->unroll : 16},
+                        {"halves", blocks && c.output(0).dtype == DType::f16}};
   if (blocks) dispatch.note = "into blocks";
-  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
+  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
 }
 

@@ -77,10 +77,11 @@ Dispatch sums_dispatch(const LowerContext& c, std::string_view types, std::array
   const uint64_t width = c.input(x_input).shape[-1];
   Dispatch dispatch;
   dispatch.shader = &find_shader("layer_norm_gradient_sums", types);
-  dispatch.constants = {workgroup_size(c.device(), 128), to_u32(width), of_sums};
+  dispatch.constants = {
+      {"local_size", workgroup_size(c.device(), 128)}, {"width", to_u32(width)}, {"of_sums", of_sums}};
   dispatch.operands.assign(operands.begin(), operands.end());
   dispatch.set_params(shader::LayerNormGradientSumsParams{to_u32(from * width), to_u32(to * width)});
-  dispatch.groups = spread_groups(c.device(), ceil_div(to * width, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(to * width, dispatch.constant("local_size")));
   dispatch.note = std::to_string(from) + " rows to " + std::to_string(to);
   return dispatch;
 }
@@ -107,7 +108,9 @@ Lowered lower_simple(const LowerContext& c) {
   Lowered lowered{.in_place = in_place(c)};
   Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {statistics}));
   rows.shader = &find_shader("layer_norm_gradient", variant(c));
-  rows.constants = {row_workgroup_size(c.device(), width), parameters, c.has_input(residual_input)};
+  rows.constants = {{"local_size", row_workgroup_size(c.device(), width)},
+                    {"keep_statistics", parameters},
+                    {"has_residual", c.has_input(residual_input)}};
   rows.groups = spread_groups(c.device(), shape.rows());
   if (!parameters) return lowered;
 
@@ -152,8 +155,11 @@ Lowered lower_lanes(const LowerContext& c) {
   Lowered lowered{.in_place = in_place(c)};
   Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {gamma_sums, beta_sums}));
   rows.shader = &find_shader("layer_norm_gradient_lanes", variant(c));
-  rows.constants = {to_u32(threads), to_u32(width), parameters, to_u32(rows_each),
-                    c.has_input(residual_input)};
+  rows.constants = {{"local_size", to_u32(threads)},
+                    {"width", to_u32(width)},
+                    {"sum_parameters", parameters},
+                    {"rows_each", to_u32(rows_each)},
+                    {"has_residual", c.has_input(residual_input)}};
   rows.groups = {to_u32(groups), 1, 1};
   rows.note = std::to_string(rows_each) + " rows each";
   if (!parameters || at_once) return lowered;

@@ -40,7 +40,7 @@ Lowered lower_simple(const LowerContext& c) {
   const Shape& shape = c.output(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("softmax_gradient", name_of(c.output(0).dtype));
-  dispatch.constants = {row_workgroup_size(c.device(), shape[-1])};
+  dispatch.constants = {{"local_size", row_workgroup_size(c.device(), shape[-1])}};
   dispatch.groups = spread_groups(c.device(), shape.rows());
   return finish(c, std::move(dispatch));
 }
@@ -53,8 +53,8 @@ Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.output(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("softmax_gradient_lanes", name_of(c.output(0).dtype));
-  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(shape[-1])};
-  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constants[0])), 1, 1};
+  dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())}, {"width", to_u32(shape[-1])}};
+  dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
 }
 

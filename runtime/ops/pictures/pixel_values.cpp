@@ -29,11 +29,12 @@ Lowered lower(const LowerContext& c) {
   const Shape& pixels = c.input(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("pixel_values", "f32");
-  dispatch.constants = {workgroup_size(c.device(), 256), to_u32(c.output(0).shape[1]),
-                        to_u32(pixels[1] * pixels[2])};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"channels", to_u32(c.output(0).shape[1])},
+                        {"picture_pixels", to_u32(pixels[1] * pixels[2])}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::PixelValuesParams{to_u32(pixels.elements())});
-  dispatch.groups = spread_groups(c.device(), ceil_div(pixels.elements(), dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(pixels.elements(), dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   return lowered;

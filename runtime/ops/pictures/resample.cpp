@@ -46,7 +46,8 @@ Dispatch dispatch_rows(const LowerContext& c, bool rows_in_lanes, uint32_t local
   const Shape& result = c.output(0).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("resample_rows", "u32");
-  dispatch.constants = {local_size, rows_in_lanes, to_u32(result[-1])};
+  dispatch.constants = {
+      {"local_size", local_size}, {"rows_in_lanes", rows_in_lanes}, {"columns", to_u32(result[-1])}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(shader::ResampleParams{.blocks = to_u32(result[0]), .pictures = 0});
   dispatch.groups = spread_groups(c.device(), groups);
@@ -100,7 +101,7 @@ Lowered lower_columns(const LowerContext& c) {
   const uint32_t size = workgroup_size(c.device(), 64);
   Dispatch dispatch;
   dispatch.shader = &find_shader("resample_columns", "u32");
-  dispatch.constants = {size, to_u32(result[-1]), to_u32(result[1])};
+  dispatch.constants = {{"local_size", size}, {"columns", to_u32(result[-1])}, {"rows", to_u32(result[1])}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
   dispatch.set_params(
       shader::ResampleParams{.blocks = to_u32(c.input(0).shape[0]), .pictures = to_u32(result[0])});

@@ -47,7 +47,9 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
     for (; product.steps() - first >= length; first += length) {
       Dispatch& chunk = lowered.dispatches.emplace_back();
       chunk.shader = &find_shader("matmul_chunk", name_of(product.weight));
-      chunk.constants = {lanes, lanes, block, product.unroll, to_u32(length), product.rows_by_depth};
+      chunk.constants = {{"local_size", lanes},     {"lanes", lanes},
+                         {"block_rows", block},     {"unroll", product.unroll},
+                         {"steps", to_u32(length)}, {"rows_by_depth", product.rows_by_depth}};
       chunk.subgroup_size = lanes;
       chunk.operands = {rows, weight, sums};
       chunk.set_params(shader::with_digits(shader::MatmulChunkParams{.blocks = blocks,
@@ -63,8 +65,12 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
   Dispatch& end = lowered.dispatches.emplace_back();
   end.shader = &find_shader("matmul_chunk_end", name_of(into_blocks ? DType::f32 : product.out));
   end.constants = product.epilogue;
-  end.constants.insert(end.constants.end(), {lanes, lanes, block, product.unroll, into_blocks,
-                                             into_blocks && product.out == DType::f16});
+  end.add_constants({{"local_size", lanes},
+                     {"lanes", lanes},
+                     {"block_rows", block},
+                     {"unroll", product.unroll},
+                     {"into_blocks", into_blocks},
+                     {"halves", into_blocks && product.out == DType::f16}});
   end.subgroup_size = lanes;
   end.operands = {sums, product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};
   end.set_params(shader::MatmulChunkEndParams{

@@ -67,7 +67,10 @@ Pack pack_panels(const LowerContext& context, const DirectProduct& product) {
   pack.layout = "panels of " + std::to_string(panel) + " columns, steps of " + std::to_string(product.unroll);
   pack.bytes = round_up(product.columns, panel) * product.steps() * product.unroll * size_of(product.weight);
   pack.dispatch.shader = &find_shader("matmul_direct_panels", name_of(product.weight));
-  pack.dispatch.constants = {panel, panel, product.unroll, product.depth % product.unroll == 0};
+  pack.dispatch.constants = {{"local_size", panel},
+                             {"panel", panel},
+                             {"unroll", product.unroll},
+                             {"whole_steps", product.depth % product.unroll == 0}};
   pack.dispatch.operands = {Operand::input(product.weight_input), Operand::packed(0)};
   pack.dispatch.set_params(shader::MatmulDirectPanelsParams{.columns = to_u32(product.columns),
                                                             .depth = to_u32(product.depth),
@@ -89,14 +92,14 @@ Operand cut_into_strips(const LowerContext& context, const DirectProduct& produc
   lowered.scratch.push_back(across * padded * width * sizeof(float));
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_direct_strips", "f32");
-  dispatch.constants = {workgroup_size(context.device(), 64), width};
+  dispatch.constants = {{"local_size", workgroup_size(context.device(), 64)}, {"width", width}};
   dispatch.operands = {Operand::input(input), strips};
   const uint64_t written = across * (product.in_chunks ? padded : product.depth);
   dispatch.set_params(shader::MatmulDirectStripsParams{.columns = to_u32(columns),
                                                        .depth = to_u32(product.depth),
                                                        .padded = to_u32(padded),
                                                        .count = to_u32(written)});
-  dispatch.groups = striding_groups(context.device(), written, dispatch.constants[0]);
+  dispatch.groups = striding_groups(context.device(), written, dispatch.constant("local_size"));
   dispatch.note = "strips of " + std::to_string(width);
   return strips;
 }
@@ -104,8 +107,7 @@ Operand cut_into_strips(const LowerContext& context, const DirectProduct& produc
 bool is_by_depth(const DirectProduct& product) { return product.rows_by_depth || product.weight_by_depth; }
 
 bool rows_in_strips(const DirectProduct& product, const Capabilities& device) {
-  return product.in_chunks ||
-         is_worth_strips(product.rows, ceil_div(product.columns, panel_columns(device)));
+  return product.in_chunks || is_worth_strips(product.rows, ceil_div(product.columns, panel_columns(device)));
 }
 bool weight_in_strips(const DirectProduct& product) {
   return product.in_chunks || is_worth_strips(product.columns, ceil_div(product.rows, product.block_rows()));
@@ -166,8 +168,7 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
     if (auto reason = refuse_chunked_product(context, product)) return reason;
   } else if (context.device().loops_gather) {
     return "the device's loops load for each lane, 'chunks' has none";
-  } else if (auto reason =
-                 context.missing("matmul_direct", storage_variant(product.weight, product.out))) {
+  } else if (auto reason = context.missing("matmul_direct", storage_variant(product.weight, product.out))) {
     return reason;
   }
   if (auto reason = context.missing("matmul_direct_panels", name_of(product.weight))) return reason;
@@ -215,11 +216,12 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
   const uint32_t panel = panel_columns(context.device());
 
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, out));
   dispatch.constants = product.epilogue;
-  dispatch.constants.insert(dispatch.constants.end(),
-                            {panel, block.rows, block.group, product.unroll, panel, into_blocks,
-                             into_blocks && product.out == DType::f16});
+  dispatch.add_constants({{"local_size", panel},
+                          {"block_rows", block.rows},
+                          {"group_rows", block.group},
+                          {"unroll", product.unroll},
+                          {"lanes", panel}});
   dispatch.subgroup_size = panel;
   dispatch.operands = {
       rows, weight, product.extras[0], product.extras[1], product.extras[2], Operand::output(0)};
@@ -227,13 +229,17 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
       .rows = to_u32(product.rows), .columns = to_u32(product.columns), .steps = to_u32(product.steps())});
   dispatch.groups = {to_u32(ceil_div(product.rows, block.rows)), to_u32(ceil_div(product.columns, panel)), 1};
   dispatch.note = std::to_string(block.rows) + " rows a lane" + (into_blocks ? ", into blocks" : "");
-  if (!is_by_depth(product)) return;
+  if (!is_by_depth(product)) {
+    dispatch.shader = &find_shader("matmul_direct", storage_variant(product.weight, out));
+    dispatch.add_constants(
+        {{"into_blocks", into_blocks}, {"halves", into_blocks && product.out == DType::f16}});
+    return;
+  }
   dispatch.shader = &find_shader("matmul_direct_columns", "f32");
-  dispatch.constants.resize(product.epilogue.size() + 5);
-  dispatch.constants.insert(
-      dispatch.constants.end(),
-      {!product.rows_by_depth, product.rows_by_depth && rows_in_strips(product, context.device()),
-       !product.weight_by_depth || weight_in_strips(product)});
+  dispatch.add_constants(
+      {{"rows_in_blocks", !product.rows_by_depth},
+       {"rows_in_strips", product.rows_by_depth && rows_in_strips(product, context.device())},
+       {"weight_in_strips", !product.weight_by_depth || weight_in_strips(product)}});
   dispatch.set_params(columns_params(context, product, product.depth / product.unroll));
   // Of a block of rows, or of columns, that ends behind the last one.
   lowered.overread_bytes = std::max(block.rows, panel) * sizeof(float);

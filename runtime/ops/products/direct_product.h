@@ -18,8 +18,8 @@ struct DirectProduct {
   uint64_t rows = 0, columns = 0, depth = 0;
   uint32_t weight_input = 0;  // which input of the node W is
   DType weight = DType::f32, out = DType::f32;
-  std::vector<uint32_t> epilogue;   // specialization constants 0 to 3
-  std::array<Operand, 3> extras{};  // bias, scale and residual
+  std::vector<NamedConstant> epilogue;  // the constants of shaders/lib/epilogue.glsl
+  std::array<Operand, 3> extras{};      // bias, scale and residual
   // Operands that lie with the depth outermost, A as [depth, rows] and W as [depth, columns], both f32
   // (shaders/products/matmul_direct_columns.comp, or strips for chunks).
   bool rows_by_depth = false, weight_by_depth = false;

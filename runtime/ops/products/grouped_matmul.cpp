@@ -78,8 +78,11 @@ Lowered lower(const LowerContext& c) {
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("grouped_matmul", name_of(c.input(input_x).dtype));
-  dispatch.constants = {local_size, rows_each, c.has_input(input_bias), c.attributes().flag("turned"),
-                        to_u32(sizes.sets)};
+  dispatch.constants = {{"local_size", local_size},
+                        {"rows_each", rows_each},
+                        {"has_bias", c.has_input(input_bias)},
+                        {"turned", c.attributes().flag("turned")},
+                        {"sets", to_u32(sizes.sets)}};
   dispatch.operands = {Operand::input(input_x), Operand::input(input_weight),
                        c.has_input(input_bias) ? Operand::input(input_bias) : Operand::nothing(),
                        Operand::output(0)};
@@ -139,14 +142,14 @@ Lowered lower_rows(const LowerContext& c) {
   constexpr uint64_t most_straight = 1024;  // multiply-adds of a row
   const uint64_t products =
       sizes.groups * sizes.n * sizes.k * (c.attributes().flag("turned") ? sizes.sets : 1);
-  dispatch.constants = {threads,
-                        to_u32(sizes.groups),
-                        to_u32(sizes.n),
-                        to_u32(sizes.k),
-                        c.has_input(input_bias),
-                        c.attributes().flag("turned"),
-                        to_u32(sizes.sets),
-                        c.device().loops_gather && products <= most_straight};
+  dispatch.constants = {{"local_size", threads},
+                        {"groups", to_u32(sizes.groups)},
+                        {"outputs", to_u32(sizes.n)},
+                        {"depth", to_u32(sizes.k)},
+                        {"has_bias", c.has_input(input_bias)},
+                        {"turned", c.attributes().flag("turned")},
+                        {"sets", to_u32(sizes.sets)},
+                        {"straight", c.device().loops_gather && products <= most_straight}};
   dispatch.groups = {to_u32(ceil_div(rows, threads)), 1, 1};
   return lowered;
 }

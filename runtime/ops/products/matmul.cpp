@@ -97,10 +97,11 @@ std::string matmul_variant(const LowerContext& context) {
   return storage_variant(context.input(matmul_input::x).dtype, context.output(0).dtype);
 }
 
-std::vector<uint32_t> epilogue_constants(const LowerContext& context) {
-  return {to_u32(static_cast<uint64_t>(context.attributes().integer("activation"))),
-          context.has_input(matmul_input::bias), context.has_input(matmul_input::scale),
-          context.has_input(matmul_input::residual)};
+std::vector<NamedConstant> epilogue_constants(const LowerContext& context) {
+  return {{"epilogue_activation", to_u32(static_cast<uint64_t>(context.attributes().integer("activation")))},
+          {"epilogue_has_bias", context.has_input(matmul_input::bias)},
+          {"epilogue_has_scale", context.has_input(matmul_input::scale)},
+          {"epilogue_has_residual", context.has_input(matmul_input::residual)}};
 }
 
 std::vector<Operand> matmul_operands(const LowerContext& context) {

@@ -104,19 +104,29 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, con
   const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n());
   const CooperativeShape& matrix = shape.matrix;
   const bool by_eight = sizes.k % 8 == 0;
-  const std::vector<uint32_t> epilogue = epilogue_constants(context);
-  const bool plain = std::ranges::all_of(epilogue, [](uint32_t part) { return part == 0; });
+  const std::vector<NamedConstant> epilogue = epilogue_constants(context);
+  const bool plain = std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
   const bool rows_aligned = sizes.n * size_of(context.output(0).dtype) % 16 == 0;
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_coopmat", variant);
   dispatch.constants = epilogue;
-  dispatch.constants.insert(dispatch.constants.end(),
-                            {shape.threads(), shape.subgroup_size, matrix.m, matrix.n, matrix.k,
-                             shape.subgroups_m, shape.subgroups_n, shape.matrices_m, shape.matrices_n,
-                             shape.step_k, shape.buffers, by_eight, sizes.n % 4 == 0, plain && rows_aligned,
-                             tile_panel(shape.tile_m(), shape.tile_n(), context.device())});
+  dispatch.add_constants({{"local_size", shape.threads()},
+                          {"subgroup_size", shape.subgroup_size},
+                          {"matrix_m", matrix.m},
+                          {"matrix_n", matrix.n},
+                          {"matrix_k", matrix.k},
+                          {"subgroups_m", shape.subgroups_m},
+                          {"subgroups_n", shape.subgroups_n},
+                          {"matrices_m", shape.matrices_m},
+                          {"matrices_n", shape.matrices_n},
+                          {"step_k", shape.step_k},
+                          {"buffers", shape.buffers},
+                          {"by_eight", by_eight},
+                          {"by_four", sizes.n % 4 == 0},
+                          {"store_directly", plain && rows_aligned},
+                          {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())}});
   dispatch.operands = matmul_operands(context);
   // A and W are bound by eights or by single values.
   const Operand a = Operand::input(matmul_input::x), w = Operand::input(matmul_input::weight);

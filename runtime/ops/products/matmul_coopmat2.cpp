@@ -64,10 +64,12 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_coopmat2", matmul_variant(context));
   dispatch.constants = epilogue_constants(context);
-  dispatch.constants.insert(
-      dispatch.constants.end(),
-      {shape.threads, shape.tile_m, shape.tile_n, shape.step_k, sizes.k % shape.step_k == 0,
-       tile_panel(shape.tile_m, shape.tile_n, context.device())});
+  dispatch.add_constants({{"local_size", shape.threads},
+                          {"tile_m", shape.tile_m},
+                          {"tile_n", shape.tile_n},
+                          {"step_k", shape.step_k},
+                          {"whole_steps", sizes.k % shape.step_k == 0},
+                          {"panel", tile_panel(shape.tile_m, shape.tile_n, context.device())}});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
                                            .n = to_u32(sizes.n),

@@ -46,7 +46,10 @@ Lowered lower_packed(const LowerContext& context, const DirectProduct& product) 
   const uint32_t threads = workgroup_size(context.device(), 64);
   Dispatch rows;
   rows.shader = &find_shader("matmul_direct_rows", name_of(context.input(matmul_input::x).dtype));
-  rows.constants = {threads, product.block_rows(), product.unroll, product.depth % product.unroll == 0};
+  rows.constants = {{"local_size", threads},
+                    {"block_rows", product.block_rows()},
+                    {"unroll", product.unroll},
+                    {"whole_steps", product.depth % product.unroll == 0}};
   rows.operands = {Operand::input(matmul_input::x), Operand::scratch(0)};
   rows.set_params(shader::MatmulDirectRowsParams{.rows = to_u32(product.rows),
                                                  .depth = to_u32(product.depth),

@@ -41,8 +41,12 @@ Lowered lower_few_rows(const LowerContext& context) {
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_few_rows", matmul_variant(context));
   dispatch.constants = epilogue_constants(context);
-  dispatch.constants.insert(dispatch.constants.end(),
-                            {threads, lanes, rows, columns, to_u32(sizes.k), sizes.k % run == 0});
+  dispatch.add_constants({{"local_size", threads},
+                          {"lanes", lanes},
+                          {"rows", rows},
+                          {"columns", columns},
+                          {"depth", to_u32(sizes.k)},
+                          {"whole_runs", sizes.k % run == 0}});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulFewRowsParams{.m = to_u32(sizes.m), .n = to_u32(sizes.n)});
   dispatch.groups = spread_groups(context.device(), ceil_div(sizes.n, uint64_t{threads / lanes * columns}));

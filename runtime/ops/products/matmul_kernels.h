@@ -35,8 +35,8 @@ double matmul_flops(const LowerContext& context);
 void differentiate_matmul(GradContext& context);
 std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
 
-// The specialization constants 0 to 3, which shaders/lib/epilogue.glsl reads.
-std::vector<uint32_t> epilogue_constants(const LowerContext& context);
+// The specialization constants of shaders/lib/epilogue.glsl.
+std::vector<NamedConstant> epilogue_constants(const LowerContext& context);
 // A, W, bias, scale, residual, C: the bindings of the descriptor-bound kernels.
 std::vector<Operand> matmul_operands(const LowerContext& context);
 // The output may take over the residual's memory: each element is read and written by one invocation.
@@ -80,7 +80,7 @@ struct KSlices {
 // At most `wanted` pieces; fewer when K has fewer steps.
 KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k);
 
-// Turns `product`, a dispatch with matmul_operands and constants that begin with epilogue_constants, into one
+// Turns `product`, a dispatch with matmul_operands and epilogue_constants among its constants, into one
 // that stores partial sums to scratch, and appends it and the sum of its slices to `lowered`. Its shader must
 // be a variant whose output is f32.
 void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered);

@@ -18,8 +18,8 @@ std::optional<std::string> refuse_slices(const LowerContext& context) {
 }
 
 void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered) {
-  const std::vector<uint32_t> epilogue = epilogue_constants(context);
-  std::fill_n(product.constants.begin(), epilogue.size(), 0u);
+  const std::vector<NamedConstant> epilogue = epilogue_constants(context);
+  for (const NamedConstant& part : epilogue) product.constant(part.name) = 0;
   const Operand partial = Operand::scratch(to_u32(lowered.scratch.size()));
   product.operands = {Operand::input(matmul_input::x),
                       Operand::input(matmul_input::weight),
@@ -36,12 +36,13 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   Dispatch& sum = lowered.dispatches.emplace_back();
   sum.shader = &find_shader("matmul_slices", name_of(context.output(0).dtype));
   sum.constants = epilogue;
-  sum.constants.insert(sum.constants.end(), {workgroup_size(context.device(), 128),
-                                             to_u32(matmul_sizes(context).n), slices.count});
+  sum.add_constants({{"local_size", workgroup_size(context.device(), 128)},
+                     {"n", to_u32(matmul_sizes(context).n)},
+                     {"slices", slices.count}});
   sum.operands = {partial, operands[matmul_input::bias], operands[matmul_input::scale],
                   operands[matmul_input::residual], Operand::output(0)};
   sum.set_params(shader::MatmulSlicesParams{to_u32(elements)});
-  sum.groups = spread_groups(context.device(), ceil_div(elements, sum.constants[epilogue.size()]));
+  sum.groups = spread_groups(context.device(), ceil_div(elements, sum.constant("local_size")));
   sum.note = std::to_string(slices.count) + " slices";
 }
 

@@ -38,10 +38,11 @@ Lowered lower_small(const LowerContext& context) {
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("matmul_small", "f32");
   dispatch.constants = epilogue_constants(context);
-  dispatch.constants.insert(dispatch.constants.end(), {threads, to_u32(sizes.k), to_u32(sizes.n),
-                                                       is_weight_transposed(context.node()),
-                                                       context.device().loops_gather &&
-                                                           sizes.k * sizes.n <= most_straight});
+  dispatch.add_constants({{"local_size", threads},
+                          {"depth", to_u32(sizes.k)},
+                          {"columns", to_u32(sizes.n)},
+                          {"transposed_w", is_weight_transposed(context.node())},
+                          {"straight", context.device().loops_gather && sizes.k * sizes.n <= most_straight}});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulSmallParams{to_u32(sizes.m)});
   dispatch.groups = {to_u32(ceil_div(sizes.m, threads)), 1, 1};

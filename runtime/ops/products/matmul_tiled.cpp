@@ -110,11 +110,18 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
   dispatch.shader = &find_shader("matmul_tiled", variant_of(context, stored, shape.mixed));
   dispatch.constants = epilogue_constants(context);
-  dispatch.constants.insert(
-      dispatch.constants.end(),
-      {shape.threads(), shape.tile_m, shape.tile_n, shape.step_k, shape.thread_m, shape.thread_n, k_multiple,
-       sizes.n % 4 == 0, shape.overlap, is_x_transposed(context.node()), is_weight_transposed(context.node()),
-       is_x_transposed(context.node()) && sizes.m % 4 == 0});
+  dispatch.add_constants({{"local_size", shape.threads()},
+                          {"tile_m", shape.tile_m},
+                          {"tile_n", shape.tile_n},
+                          {"step_k", shape.step_k},
+                          {"thread_m", shape.thread_m},
+                          {"thread_n", shape.thread_n},
+                          {"k_multiple", k_multiple},
+                          {"aligned_n", sizes.n % 4 == 0},
+                          {"overlap", shape.overlap},
+                          {"transposed_a", is_x_transposed(context.node())},
+                          {"transposed_w", is_weight_transposed(context.node())},
+                          {"aligned_m", is_x_transposed(context.node()) && sizes.m % 4 == 0}});
   dispatch.operands = matmul_operands(context);
   dispatch.set_params(shader::MatmulTiledParams{.m = to_u32(sizes.m),
                                                 .n = to_u32(sizes.n),

@@ -65,12 +65,12 @@ Lowered lower_as(const LowerContext& c, std::string_view variant, uint32_t wante
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("weight_gradient", variant);
-  dispatch.constants = {workgroup_size(c.device(), wanted_size),
-                        to_u32(sizes.n),
-                        to_u32(sizes.k),
-                        to_u32(sizes.groups),
-                        bias,
-                        to_u32(sizes.slices)};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), wanted_size)},
+                        {"n", to_u32(sizes.n)},
+                        {"k", to_u32(sizes.k)},
+                        {"groups", to_u32(sizes.groups)},
+                        {"has_bias", bias},
+                        {"slices", to_u32(sizes.slices)}};
   dispatch.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::output(0),
                        bias ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(shader::WeightGradientParams{to_u32(sizes.rows), to_u32(sizes.tiles())});
@@ -152,20 +152,20 @@ Dispatch lanes_dispatch(const LowerContext& c, const Lanes& l, uint64_t first_pa
   const Sizes sizes = sizes_of(c);
   Dispatch rows;
   rows.shader = &find_shader("weight_gradient_lanes", "f32");
-  rows.constants = {to_u32(l.lanes),
-                    to_u32(l.lanes),
-                    to_u32(sizes.n),
-                    to_u32(sizes.k),
-                    to_u32(sizes.groups),
-                    to_u32(sizes.slices),
-                    to_u32(l.groups_each),
-                    to_u32(l.sums),
-                    to_u32(chunk),
-                    sizes.rows >= chunk,
-                    sizes.rows % chunk != 0,
-                    c.attributes().flag("bias"),
-                    false,
-                    false};
+  rows.constants = {{"local_size", to_u32(l.lanes)},
+                    {"lanes", to_u32(l.lanes)},
+                    {"n", to_u32(sizes.n)},
+                    {"k", to_u32(sizes.k)},
+                    {"groups", to_u32(sizes.groups)},
+                    {"slices", to_u32(sizes.slices)},
+                    {"groups_each", to_u32(l.groups_each)},
+                    {"sums", to_u32(l.sums)},
+                    {"chunk", to_u32(chunk)},
+                    {"has_chunks", sizes.rows >= chunk},
+                    {"has_rest", sizes.rows % chunk != 0},
+                    {"has_bias", c.attributes().flag("bias")},
+                    {"straight", false},
+                    {"gathers", false}};
   rows.set_params(shader::with_digits(shader::WeightGradientLanesParams{
       .rows = to_u32(sizes.rows), .rows_each = to_u32(l.rows_each), .first_part = to_u32(first_part)}));
   rows.groups = {to_u32(l.pieces), to_u32(parts), 1};
@@ -177,19 +177,17 @@ Dispatch lanes_dispatch(const LowerContext& c, const Lanes& l, uint64_t first_pa
 
 std::vector<Dispatch> lanes_dispatches(const LowerContext& c, const Lanes& l) {
   if (!c.device().loops_gather) return {lanes_dispatch(c, l, 0, l.parts)};
-  // The constants of the shader at their ids.
-  constexpr size_t has_chunks = 9, has_rest = 10, straight = 12, gathers = 13;
   const uint64_t rows = sizes_of(c).rows, whole = rows / chunk;
   std::vector<Dispatch> dispatches;
   if (whole > 0) {
     Dispatch& chunks = dispatches.emplace_back(lanes_dispatch(c, l, 0, whole));
-    chunks.constants[straight] = true;
-    chunks.constants[has_rest] = false;
+    chunks.constant("straight") = true;
+    chunks.constant("has_rest") = false;
   }
   if (rows % chunk != 0) {
     Dispatch& rest = dispatches.emplace_back(lanes_dispatch(c, l, whole, 1));
-    rest.constants[gathers] = true;
-    rest.constants[has_chunks] = false;
+    rest.constant("gathers") = true;
+    rest.constant("has_chunks") = false;
     rest.note = std::to_string(l.sums) + " sums of " + std::to_string(rows % chunk) + " rows";
   }
   return dispatches;
@@ -217,11 +215,11 @@ Lowered lower_lanes(const LowerContext& c) {
   if (bias) lowered.scratch.push_back(l.parts * biases * sizeof(float));
   Dispatch& sums = lowered.dispatches.emplace_back();
   sums.shader = &find_shader("weight_gradient_sums", "f32");
-  sums.constants = {workgroup_size(c.device(), 64)};
+  sums.constants = {{"local_size", workgroup_size(c.device(), 64)}};
   sums.operands = parts;
   sums.operands.insert(sums.operands.end(), results.begin(), results.end());
   sums.set_params(shader::WeightGradientSumsParams{to_u32(l.parts), to_u32(weights), to_u32(biases)});
-  sums.groups = {to_u32(ceil_div(weights + biases, sums.constants[0])), 1, 1};
+  sums.groups = {to_u32(ceil_div(weights + biases, sums.constant("local_size"))), 1, 1};
   return lowered;
 }
 

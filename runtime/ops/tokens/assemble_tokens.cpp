@@ -91,9 +91,11 @@ Lowered lower(const LowerContext& c) {
 
   Dispatch dispatch;
   dispatch.shader = &find_shader("assemble_tokens", variant(c));
-  dispatch.constants = {row_workgroup_size(c.device(), result[-1]), c.has_input(class_input),
-                        c.has_input(distillation_input), c.has_input(registers_input),
-                        c.has_input(positions_input)};
+  dispatch.constants = {{"local_size", row_workgroup_size(c.device(), result[-1])},
+                        {"has_class", c.has_input(class_input)},
+                        {"has_distillation", c.has_input(distillation_input)},
+                        {"has_registers", c.has_input(registers_input)},
+                        {"has_positions", c.has_input(positions_input)}};
   for (uint32_t i = patches_input; i <= positions_input; ++i) {
     dispatch.operands.push_back(c.has_input(i) ? Operand::input(i) : Operand::nothing());
   }

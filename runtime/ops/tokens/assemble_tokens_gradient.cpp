@@ -12,6 +12,9 @@ namespace vitrine {
 namespace {
 
 constexpr std::array<std::string_view, 5> parts{"patches", "class", "distillation", "registers", "positions"};
+// The shader's constants that say which are asked for.
+constexpr std::array<std::string_view, 5> to_parts{"to_patches", "to_class", "to_distillation",
+                                                   "to_registers", "to_positions"};
 enum Part : size_t { patches, class_token, distillation_token, registers, positions };
 
 std::string wants(size_t part) { return "wants_" + std::string(parts[part]); }
@@ -65,15 +68,15 @@ Lowered lower_as(const LowerContext& c, std::string_view variant, uint32_t eleme
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("assemble_tokens_gradient", variant);
-  dispatch.constants = {workgroup_size(c.device(), 64), to_u32(dims)};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 64)}, {"dims", to_u32(dims)}};
   dispatch.operands = {Operand::input(0)};
   uint32_t output = 0;
   for (size_t part = 0; part < parts.size(); ++part) {
     const bool wanted = c.attributes().flag(wants(part));
-    dispatch.constants.push_back(wanted);
+    dispatch.add_constants({{to_parts[part], wanted}});
     dispatch.operands.push_back(wanted ? Operand::output(output++) : Operand::nothing());
   }
-  dispatch.constants.push_back(layout.class_token);
+  dispatch.add_constants({{"has_class", layout.class_token}});
   const bool only_patches = layout.positions == tokens - prefix;
   const bool skips = !only_patches && layout.positions != tokens;
   dispatch.set_params(
@@ -83,7 +86,8 @@ Lowered lower_as(const LowerContext& c, std::string_view variant, uint32_t eleme
                                            .registers = to_u32(layout.registers),
                                            .position_from = only_patches ? to_u32(prefix) : 0,
                                            .position_skips = skips ? to_u32(layout.registers) : 0});
-  dispatch.groups = spread_groups(c.device(), ceil_div(tokens * dims / elements_each, dispatch.constants[0]));
+  dispatch.groups =
+      spread_groups(c.device(), ceil_div(tokens * dims / elements_each, dispatch.constant("local_size")));
   return lowered;
 }
 

@@ -71,14 +71,14 @@ Lowered lower(const LowerContext& c) {
 
   Dispatch dispatch;
   dispatch.shader = &find_shader("patch_embed", variant(c));
-  dispatch.constants = {threads_m * threads_n,
-                        threads_m,
-                        threads_n,
-                        to_u32(weight[2]),
-                        to_u32(weight[3]),
-                        to_u32(image[3] / weight[3]),
-                        to_u32(result[1]),
-                        c.has_input(bias_input)};
+  dispatch.constants = {{"local_size", threads_m * threads_n},
+                        {"threads_m", threads_m},
+                        {"threads_n", threads_n},
+                        {"patch_height", to_u32(weight[2])},
+                        {"patch_width", to_u32(weight[3])},
+                        {"patch_columns", to_u32(image[3] / weight[3])},
+                        {"patches", to_u32(result[1])},
+                        {"has_bias", c.has_input(bias_input)}};
   dispatch.operands = {Operand::input(image_input), Operand::input(weight_input),
                        c.has_input(bias_input) ? Operand::input(bias_input) : Operand::nothing(),
                        Operand::output(0)};
@@ -103,7 +103,10 @@ DirectProduct product_of(const LowerContext& c, bool in_chunks = false) {
           .weight_input = weight_input,
           .weight = c.input(weight_input).dtype,
           .out = c.output(0).dtype,
-          .epilogue = {VITRINE_ACTIVATION_NONE, has_bias, false, false},
+          .epilogue = {{"epilogue_activation", VITRINE_ACTIVATION_NONE},
+                       {"epilogue_has_bias", has_bias},
+                       {"epilogue_has_scale", false},
+                       {"epilogue_has_residual", false}},
           .extras = {has_bias ? Operand::input(bias_input) : Operand::nothing(), Operand::nothing(),
                      Operand::nothing()},
           .configuration = c.configuration(),
@@ -122,7 +125,11 @@ Lowered lower_packed(const LowerContext& c, const DirectProduct& product) {
   const uint32_t threads = workgroup_size(c.device(), 64);
   Dispatch rows;
   rows.shader = &find_shader("patch_embed_rows", "f32");
-  rows.constants = {threads, product.block_rows(), product.unroll, to_u32(weight[2]), to_u32(weight[3])};
+  rows.constants = {{"local_size", threads},
+                    {"block_rows", product.block_rows()},
+                    {"unroll", product.unroll},
+                    {"patch_height", to_u32(weight[2])},
+                    {"patch_width", to_u32(weight[3])}};
   rows.operands = {Operand::input(image_input), Operand::scratch(0)};
   rows.set_params(shader::PatchEmbedRowsParams{.rows = to_u32(product.rows),
                                                .steps = to_u32(product.steps()),

@@ -36,12 +36,12 @@ Lowered lower(const LowerContext& c) {
   const uint64_t count = c.output(0).shape.elements();
   Dispatch dispatch;
   dispatch.shader = &find_shader("pool", name_of(c.input(0).dtype));
-  dispatch.constants = {workgroup_size(c.device(), 64), to_u32(tokens[2])};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 64)}, {"dims", to_u32(tokens[2])}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::PoolParams{to_u32(count), to_u32(tokens[1]),
                                          to_u32(static_cast<uint64_t>(c.attributes().integer("first"))),
                                          to_u32(static_cast<uint64_t>(c.attributes().integer("count")))});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   return lowered;
@@ -85,12 +85,14 @@ Lowered lower_gradient(const LowerContext& c) {
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("pool_gradient", "f32");
-  dispatch.constants = {workgroup_size(c.device(), 256), to_u32(tokens[2]), to_u32(tokens[1])};
+  dispatch.constants = {{"local_size", workgroup_size(c.device(), 256)},
+                        {"dims", to_u32(tokens[2])},
+                        {"tokens", to_u32(tokens[1])}};
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::PoolParams{to_u32(count), to_u32(tokens[1]),
                                          to_u32(static_cast<uint64_t>(c.attributes().integer("first"))),
                                          to_u32(static_cast<uint64_t>(c.attributes().integer("count")))});
-  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constants[0]));
+  dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   return lowered;
 }
 

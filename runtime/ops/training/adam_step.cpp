@@ -27,7 +27,8 @@ double flops(const LowerContext& c) { return 14.0 * static_cast<double>(c.output
 Lowered lower_as(const LowerContext& c, std::string_view shader, bool quads) {
   const auto number = [&](std::string_view name) { return c.attributes().number(name); };
   Dispatch dispatch;
-  dispatch.constants = {c.attributes().flag("decoupled"), c.has_input(update.scale())};
+  dispatch.constants = {{"decoupled", c.attributes().flag("decoupled")},
+                        {"has_scale", c.has_input(update.scale())}};
   dispatch.set_params(shader::AdamStepParams{.count = to_u32(c.output(0).shape.elements()),
                                              .decayed = decayed_elements(c),
                                              .weight_decay = static_cast<float>(number("weight_decay")),

@@ -35,7 +35,7 @@ Lowered lower_as(const LowerContext& c, std::string_view variant, uint64_t eleme
                         bool last) {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader("clip_scale", variant);
-    dispatch.constants = {local_size, first, last};
+    dispatch.constants = {{"local_size", local_size}, {"squares", first}, {"last", last}};
     dispatch.operands = {from, to};
     dispatch.set_params(shader::ClipScaleParams{to_u32(elements), to_u32(results), max_norm});
     dispatch.groups = spread_groups(c.device(), results);

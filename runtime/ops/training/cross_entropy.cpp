@@ -74,7 +74,7 @@ Lowered lower_simple(const LowerContext& c) {
   const Shape& logits = c.input(logits_input).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("cross_entropy", variant(c));
-  dispatch.constants = {row_workgroup_size(c.device(), logits[1])};
+  dispatch.constants = {{"local_size", row_workgroup_size(c.device(), logits[1])}};
   dispatch.groups = spread_groups(c.device(), logits[0]);
   return finish(c, std::move(dispatch));
 }
@@ -88,8 +88,8 @@ Lowered lower_lanes(const LowerContext& c) {
   const Shape& logits = c.input(logits_input).shape;
   Dispatch dispatch;
   dispatch.shader = &find_shader("cross_entropy_lanes", variant(c));
-  dispatch.constants = {lanes_workgroup_size(c.device()), to_u32(logits[1])};
-  dispatch.groups = {to_u32(ceil_div(logits[0], dispatch.constants[0])), 1, 1};
+  dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())}, {"classes", to_u32(logits[1])}};
+  dispatch.groups = {to_u32(ceil_div(logits[0], dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
 }
 

@@ -54,7 +54,7 @@ Lowered FlatUpdate::lower(const LowerContext& c, Dispatch dispatch, std::string_
   const uint64_t count = c.input(param).shape.elements();
   const uint32_t threads = workgroup_size(c.device(), 256);
   dispatch.shader = &find_shader(shader, "f32");
-  dispatch.constants.insert(dispatch.constants.begin(), threads);
+  dispatch.add_constants({{"local_size", threads}});
   for (uint32_t i = 0; i <= scale(); ++i) {
     dispatch.operands.push_back(c.has_input(i) ? Operand::input(i) : Operand::nothing());
   }

@@ -27,7 +27,7 @@ struct FlatUpdate {
   void infer(InferContext& context) const;
   // `quads`: the kernel for CPU-type devices, which moves 64 bits at a time.
   std::optional<std::string> refuses(const LowerContext& context, std::string_view shader, bool quads) const;
-  // The one dispatch, given its constants behind the workgroup's size, and its parameters.
+  // The one dispatch, given its constants but for the workgroup's size, and its parameters.
   Lowered lower(const LowerContext& context, Dispatch dispatch, std::string_view shader, bool quads) const;
 };
 

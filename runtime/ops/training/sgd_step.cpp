@@ -27,8 +27,9 @@ double flops(const LowerContext& c) {
 
 Lowered lower_as(const LowerContext& c, std::string_view shader, bool quads) {
   Dispatch dispatch;
-  dispatch.constants = {c.has_input(velocity_input), c.attributes().flag("nesterov"),
-                        c.has_input(update.scale())};
+  dispatch.constants = {{"has_momentum", c.has_input(velocity_input)},
+                        {"nesterov", c.attributes().flag("nesterov")},
+                        {"has_scale", c.has_input(update.scale())}};
   dispatch.set_params(shader::SgdStepParams{to_u32(c.output(0).shape.elements()), decayed_elements(c),
                                             static_cast<float>(c.attributes().number("weight_decay")),
                                             static_cast<float>(c.attributes().number("momentum"))});
