@@ -77,6 +77,15 @@ void add_plan_flags(CLI::App& command, ModelFlags& flags) {
       .add_option("--fuse", flags.fusions,
                   "What is fused into one dispatch: all, none or rule[,rule] (inspect shows the rules)")
       ->capture_default_str();
+  add_layouts_flag(command, flags.layouts);
+}
+
+void add_layouts_flag(CLI::App& command, std::string& layouts) {
+  command
+      .add_option("--layouts", layouts,
+                  "How tensors lie between kernels: as the next one likes it (kernels), or row by row (rows)")
+      ->check(CLI::IsMember({"kernels", "rows"}))
+      ->capture_default_str();
 }
 
 void add_combination_flags(CLI::App& command, std::vector<uint64_t>& batches,
@@ -175,6 +184,7 @@ PlanOptions plan_options(const ModelFlags& flags) {
   const std::string text = !flags.variants.empty() ? flags.variants : variable ? variable : "";
   if (!text.empty()) options.variants = parse_variants(text);
   options.fusions = parse_fusions(flags.fusions);
+  options.layouts = flags.layouts == "kernels";
   return options;
 }
 

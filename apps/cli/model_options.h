@@ -17,7 +17,7 @@
 namespace vitrine::cli {
 
 struct ModelFlags {
-  std::string model, arch, what, variants, fusions = "all", image_size;
+  std::string model, arch, what, variants, fusions = "all", layouts = "kernels", image_size;
   std::vector<std::string> set;
   bool untuned = false;
 };
@@ -28,8 +28,10 @@ void add_source_flags(CLI::App& command, ModelFlags& flags);
 void add_model_flags(CLI::App& command, ModelFlags& flags);
 // Declares --set and --image-size.
 void add_config_flags(CLI::App& command, ModelFlags& flags);
-// Declares those, --variant, --untuned and --fuse.
+// Declares those, --variant, --untuned, --fuse and --layouts.
 void add_plan_flags(CLI::App& command, ModelFlags& flags);
+// Declares --layouts.
+void add_layouts_flag(CLI::App& command, std::string& layouts);
 // Declares --batch and --dtype for commands that go through every combination of several.
 void add_combination_flags(CLI::App& command, std::vector<uint64_t>& batches,
                            std::vector<std::string>& dtypes);
@@ -57,7 +59,7 @@ std::vector<float> read_images(const std::string& path, const ViTConfig& config)
 // --what as a result, or nothing when it was left out.
 std::optional<Result> result_of(const ModelFlags& flags);
 
-// --variant, else the variable VITRINE_VARIANT, else nothing forced; --untuned and --fuse.
+// --variant, else the variable VITRINE_VARIANT, else nothing forced; --untuned, --fuse and --layouts.
 PlanOptions plan_options(const ModelFlags& flags);
 
 }  // namespace vitrine::cli

@@ -22,7 +22,7 @@ namespace vitrine::cli {
 namespace {
 
 struct TrainFlags {
-  std::string data, config, out, model, variants, fusions = "all";
+  std::string data, config, out, model, variants, fusions = "all", layouts = "kernels";
   std::vector<std::string> set;
   std::optional<uint64_t> epochs, batch_size, seed;
   std::optional<double> lr;
@@ -118,8 +118,10 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                           .recompute = flags.recompute,
                           .checkpoint_seconds = flags.checkpoint_seconds,
                           .weights = start ? start->constants.get() : nullptr};
-  options.plan =
-      plan_options({.variants = flags.variants, .fusions = flags.fusions, .untuned = flags.untuned});
+  options.plan = plan_options({.variants = flags.variants,
+                               .fusions = flags.fusions,
+                               .layouts = flags.layouts,
+                               .untuned = flags.untuned});
   TrainingRun run(pipelines, config, *data, options);
 
   StatusLine line;
@@ -181,6 +183,7 @@ void add_train(CLI::App& app, const CommonOptions& common) {
   command
       ->add_option("--fuse", flags->fusions, "Rules of fusion: all, none, or some with commas between them")
       ->capture_default_str();
+  add_layouts_flag(*command, flags->layouts);
   command->add_flag("--json", "As it is anyway: a JSON object a line, for each epoch and for the test part");
   command->callback([&app, &common, flags] {
     if (app.get_option("--seed")->count() > 0) flags->seed = common.seed;

@@ -201,7 +201,6 @@ std::vector<std::string_view> fusion_names() {
   for (const FusionRule* rule : all_fusion_rules()) {
     if (std::ranges::find(names, rule->name) == names.end()) names.push_back(rule->name);
   }
-  names.push_back(row_blocks_rule);
   return names;
 }
 

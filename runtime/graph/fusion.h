@@ -62,10 +62,6 @@ struct FusionRule {
 // All rules of this build. Their order is that in which they are tried.
 std::span<const FusionRule* const> all_fusion_rules();
 
-// The one rule that changes no node, but how a tensor lies in memory: where a kernel can write what the only
-// reader's kernel would have to pack first, it writes that (KernelDef::writes_blocks).
-inline constexpr std::string_view row_blocks_rule = "row_blocks";
-
 // The names, each once; and all of them as a set.
 std::vector<std::string_view> fusion_names();
 FusionSet all_fusions();

@@ -111,23 +111,22 @@ struct Lowered {
   uint64_t overread_bytes = 0;
 };
 
-// A layout of a computed tensor that its only reader likes better than rows one after the other: f32 in
-// [blocks of rows][steps of depth][block_rows][unroll]. What lies in the last block behind the last row is
-// read, and no result depends on it.
-struct RowBlocks {
-  uint64_t rows = 0, depth = 0;  // the depth is a multiple of unroll
-  uint32_t block_rows = 1, unroll = 1;
-  uint64_t bytes() const { return (rows + block_rows - 1) / block_rows * block_rows * depth * 4; }
-  bool operator==(const RowBlocks&) const = default;
+// How a computed tensor lies that its only reader likes otherwise than row by row. What the numbers mean is
+// between the kernels that know the name; the plan makes room for the bytes.
+struct Layout {
+  std::string_view name;
+  std::array<uint64_t, 4> numbers{};
+  uint64_t bytes = 0;
+  bool operator==(const Layout&) const = default;
 };
 
 // What a kernel knows when it is asked to run a node. Everything here is pure data.
 class LowerContext {
  public:
-  // `blocks`: by value, those that the plan lays out in blocks of rows.
+  // `layouts`: by value, of those that the plan doesn't lay out row by row.
   LowerContext(const Graph& graph, const Node& node, const Capabilities& device,
-               std::string_view configuration = {}, std::span<const std::optional<RowBlocks>> blocks = {})
-      : graph_(graph), node_(node), device_(device), configuration_(configuration), blocks_(blocks) {}
+               std::string_view configuration = {}, std::span<const std::optional<Layout>> layouts = {})
+      : graph_(graph), node_(node), device_(device), configuration_(configuration), layouts_(layouts) {}
   const Capabilities& device() const { return device_; }
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes; }
@@ -138,26 +137,26 @@ class LowerContext {
   // Which of its configurations a kernel is lowered in; empty: its first.
   std::string_view configuration() const { return configuration_; }
   LowerContext with_configuration(std::string_view name) const {
-    return LowerContext(graph_, node_, device_, name, blocks_);
+    return LowerContext(graph_, node_, device_, name, layouts_);
   }
 
-  // The blocks in which an input lies or an output is wanted; nullptr for rows, the rule.
-  const RowBlocks* input_blocks(size_t i) const { return blocks_of(node_.inputs.at(i)); }
-  const RowBlocks* output_blocks(size_t i) const { return blocks_of(node_.outputs.at(i)); }
+  // How an input lies or an output is wanted; nullptr for row by row, the rule.
+  const Layout* input_layout(size_t i) const { return layout_of(node_.inputs.at(i)); }
+  const Layout* output_layout(size_t i) const { return layout_of(node_.outputs.at(i)); }
 
   // Nothing when the shader variant exists in this build and the device has what it needs; else why
   // not.
   std::optional<std::string> missing(std::string_view shader, std::string_view variant) const;
 
  private:
-  const RowBlocks* blocks_of(ValueId id) const {
-    return id.index < blocks_.size() && blocks_[id.index] ? &*blocks_[id.index] : nullptr;
+  const Layout* layout_of(ValueId id) const {
+    return id.index < layouts_.size() && layouts_[id.index] ? &*layouts_[id.index] : nullptr;
   }
   const Graph& graph_;
   const Node& node_;
   const Capabilities& device_;
   std::string_view configuration_;
-  std::span<const std::optional<RowBlocks>> blocks_;
+  std::span<const std::optional<Layout>> layouts_;
 };
 
 // One way of running an operator.
@@ -172,10 +171,10 @@ struct KernelDef {
   // device, the one that should be the fastest first. `lower` takes the one that the context's
   // configuration() names, else the first. A name holds no space, comma or equals sign.
   std::vector<std::string> (*configurations)(const LowerContext&) = nullptr;
-  // The blocks in which it likes to be given an input; null: it only reads rows.
-  std::optional<RowBlocks> (*likes_blocks)(const LowerContext&, uint32_t input) = nullptr;
-  // Whether it can write output 0 in such blocks; null: it can't.
-  bool (*writes_blocks)(const LowerContext&, const RowBlocks&) = nullptr;
+  // How it likes an input to lie; null: it only reads rows.
+  std::optional<Layout> (*likes_layout)(const LowerContext&, uint32_t input) = nullptr;
+  // Whether it can write output 0 so; null: it only writes rows.
+  bool (*writes_layout)(const LowerContext&, const Layout&) = nullptr;
   // Nobody has seen it run yet: it comes behind the others until it has passed its self-test on the device.
   bool unproven = false;
 };

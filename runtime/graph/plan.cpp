@@ -37,7 +37,7 @@ class Planner {
 
   Plan make() {
     for (const Node& node : graph_.nodes()) candidates_.push_back(choose({graph_, node, plan_.device}));
-    if (plan_.options.fusions.contains(row_blocks_rule)) choose_blocks();
+    if (plan_.options.layouts) choose_layouts();
     for (uint32_t node = 0; node < graph_.nodes().size(); ++node) lower(node);
     place();
     resolve();
@@ -51,11 +51,12 @@ class Planner {
 
  private:
   LowerContext context_of(size_t node) const {
-    return {graph_, graph_.nodes()[node], plan_.device, candidates_[node].configuration, blocks_};
+    return {graph_, graph_.nodes()[node], plan_.device, candidates_[node].configuration, layouts_};
   }
 
-  // Where a value's only reader would pack it, and who computes it can write it packed, it lies so.
-  void choose_blocks() {
+  // Where a value's only reader likes it otherwise than row by row, and who computes it can write that, it
+  // lies so.
+  void choose_layouts() {
     const std::span<const Node> nodes = graph_.nodes();
     std::vector<uint32_t> readers(graph_.values().size());
     std::vector<std::optional<size_t>> producer(graph_.values().size());
@@ -65,20 +66,20 @@ class Planner {
       }
       producer[nodes[node].outputs.front().index] = node;
     }
-    blocks_.resize(graph_.values().size());
+    layouts_.resize(graph_.values().size());
     for (size_t reader = 0; reader < nodes.size(); ++reader) {
       const KernelDef& kernel = *candidates_[reader].kernel;
-      if (!kernel.likes_blocks) continue;
+      if (!kernel.likes_layout) continue;
       for (uint32_t i = 0; i < nodes[reader].inputs.size(); ++i) {
         const ValueId id = nodes[reader].inputs[i];
         if (!id || !producer[id.index] || readers[id.index] != 1) continue;
         if (graph_.value(id).role != Role::intermediate) continue;
         const size_t writer = *producer[id.index];
-        if (!candidates_[writer].kernel->writes_blocks) continue;
-        const std::optional<RowBlocks> liked = kernel.likes_blocks(context_of(reader), i);
-        if (!liked || !candidates_[writer].kernel->writes_blocks(context_of(writer), *liked)) continue;
-        blocks_[id.index] = liked;
-        plan_.in_blocks.push_back(id);
+        if (!candidates_[writer].kernel->writes_layout) continue;
+        const std::optional<Layout> liked = kernel.likes_layout(context_of(reader), i);
+        if (!liked || !candidates_[writer].kernel->writes_layout(context_of(writer), *liked)) continue;
+        layouts_[id.index] = liked;
+        plan_.laid_out.push_back(id);
       }
     }
   }
@@ -197,8 +198,8 @@ class Planner {
         break;
     }
     const auto [at, is_new] = resident_of_.try_emplace(id, static_cast<uint32_t>(residents_.size()));
-    const bool in_blocks = id.index < blocks_.size() && blocks_[id.index];
-    const uint64_t bytes = in_blocks ? blocks_[id.index]->bytes() : value.bytes();
+    const bool laid_out = id.index < layouts_.size() && layouts_[id.index];
+    const uint64_t bytes = laid_out ? layouts_[id.index]->bytes : value.bytes();
     if (is_new) residents_.push_back({value.name, bytes, ~0u, 0, at->second});
     return touch_resident(at->second, step);
   }
@@ -363,8 +364,8 @@ class Planner {
 
   const Graph& graph_;
   Plan plan_;
-  std::vector<Candidate> candidates_;             // one a node
-  std::vector<std::optional<RowBlocks>> blocks_;  // one a value, or none at all
+  std::vector<Candidate> candidates_;           // one a node
+  std::vector<std::optional<Layout>> layouts_;  // one a value, or none at all
   std::vector<Resident> residents_;
   std::map<ValueId, uint32_t> resident_of_;
   std::vector<Takeover> takeovers_;

@@ -63,6 +63,7 @@ struct PlanOptions {
   std::shared_ptr<const KernelChoices> known;    // what was found out on this device; none: nothing was
   bool untuned = false;                          // with_stored_choices() leaves the tuned kernels out
   FusionSet fusions = all_fusions();             // the rules that are on
+  bool layouts = true;                           // kernels may agree on others than row by row
   double slice_seconds = 0.1;                    // no submission is meant to run longer
   std::function<void(const std::string&)> warn;  // told which steps take longer all the same
   bool reuse_memory = true;
@@ -85,7 +86,7 @@ struct Plan {
   };
   std::vector<StateBuffer> states;
   std::vector<std::string> choices;  // one a node: its kernel, who chose it, and why not the others
-  std::vector<ValueId> in_blocks;    // values that lie as their reader likes them, not row by row
+  std::vector<ValueId> laid_out;     // values that lie as their reader likes them, not row by row
 
   // The arena: intermediate values and scratch.
   std::vector<uint64_t> slab_bytes;

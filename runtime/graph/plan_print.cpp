@@ -9,16 +9,18 @@ namespace vitrine {
 std::string fusion_summary(const Plan& plan) {
   std::string text, off;
   for (const std::string_view name : fusion_names()) {
-    auto count = std::ranges::count_if(plan.graph->nodes(), [&](const Node& node) {
+    const auto count = std::ranges::count_if(plan.graph->nodes(), [&](const Node& node) {
       const auto parts = fused_parts(node);
       return std::ranges::find(parts, name) != parts.end();
     });
-    if (name == row_blocks_rule) count = std::ssize(plan.in_blocks);
     if (count) text += (text.empty() ? "" : ", ") + std::string(name) + " " + std::to_string(count);
     if (!plan.options.fusions.contains(name)) off += (off.empty() ? "" : ", ") + std::string(name);
   }
   if (text.empty()) text = "nothing";
-  return off.empty() ? text : text + "; off: " + off;
+  if (!off.empty()) text += "; off: " + off;
+  if (!plan.laid_out.empty())
+    text += "; laid out as their readers like it: " + std::to_string(plan.laid_out.size());
+  return text;
 }
 
 std::string memory_summary(const Plan& plan) {

@@ -25,13 +25,18 @@ struct Outcome {
   Plan plan;
 };
 
-// `product`: the kernel of matrix products; empty: the device's choice.
+struct Wishes {
+  std::string product = {};  // the kernel of matrix products; empty: the device's choice
+  bool layouts = true;
+};
+
 Outcome run(const std::shared_ptr<const Graph>& graph, const FusionSet& fusions, const HostTensor& x,
-            const std::string& product = {}) {
+            const Wishes& wishes = {}) {
   TestDevice& device = test_device();
   PlanOptions options;
-  if (!product.empty()) options.variants["matmul"] = product;
+  if (!wishes.product.empty()) options.variants["matmul"] = wishes.product;
   options.fusions = fusions;
+  options.layouts = wishes.layouts;
   options.guard_bytes = 512;
   RandomConstants constants(3);
   WeightStore weights(*device.pipelines, constants);
@@ -111,17 +116,11 @@ std::shared_ptr<const Graph> block(const Shape& shape, DType dtype, uint64_t hea
   return graph;
 }
 
-FusionSet without(std::string_view rule) {
-  FusionSet rules = all_fusions();
-  rules.erase(std::string(rule));
-  return rules;
-}
-
 TEST_CASE("tensors that lie as their reader likes them give the same bits as rows") {
   struct Case {
     Shape shape;
     uint64_t heads;
-    size_t in_blocks;  // where the products are those of a CPU
+    size_t laid_out;  // where the products are those of a CPU
   };
   // Heads of 16, 32, 24 and 64 values; 60 is no multiple of a step of a product, but 4 times 60 is.
   for (const Case& c : {Case{{1, 1, 48}, 3, 4}, Case{{1, 17, 48}, 3, 4}, Case{{2, 50, 64}, 2, 4},
@@ -130,16 +129,17 @@ TEST_CASE("tensors that lie as their reader likes them give the same bits as row
     const HostTensor x = random_tensor(c.shape, DType::f32, 7);
     // Small products have a kernel of their own, which reads rows.
     const Capabilities& device = test_device().device->capabilities();
-    const std::string product =
-        device.type != DeviceType::cpu ? "" : device.loops_gather ? "chunks" : "direct";
-    const Outcome blocks = run(graph, all_fusions(), x, product),
-                  rows = run(graph, without(row_blocks_rule), x, product);
-    const Outcome none = run(graph, {}, x, product);
+    const std::string product = device.type != DeviceType::cpu ? ""
+                                : device.loops_gather          ? "chunks"
+                                                               : "direct";
+    const Outcome blocks = run(graph, all_fusions(), x, {product}),
+                  rows = run(graph, all_fusions(), x, {product, false});
+    const Outcome none = run(graph, {}, x, {product, false});
     INFO(c.shape.to_string() << ", " << c.heads << " heads");
-    CHECK(rows.plan.in_blocks.empty());
+    CHECK(rows.plan.laid_out.empty());
     if (!product.empty()) {
-      CHECK(blocks.plan.in_blocks.size() == c.in_blocks);
-      CHECK(blocks.plan.steps.size() + c.in_blocks == rows.plan.steps.size());
+      CHECK(blocks.plan.laid_out.size() == c.laid_out);
+      CHECK(blocks.plan.steps.size() + c.laid_out == rows.plan.steps.size());
     }
     CHECK(blocks.bytes == rows.bytes);
     CHECK(relative_error(none.values, rows.values) < 2e-6);
@@ -152,8 +152,9 @@ TEST_CASE("in f16, tensors in blocks hold what f16 would hold, bit for bit") {
   for (const Shape& shape : {Shape{1, 17, 48}, Shape{2, 50, 96}}) {
     const HostTensor x = random_tensor(shape, DType::f32, 7);
     const auto graph = block(shape, DType::f16, 3);
-    const Outcome blocks = run(graph, all_fusions(), x), rows = run(graph, without(row_blocks_rule), x),
-                  none = run(graph, {}, x);
+    const Outcome blocks = run(graph, all_fusions(), x),
+                  rows = run(graph, all_fusions(), x, {.layouts = false}),
+                  none = run(graph, {}, x, {.layouts = false});
     INFO(shape.to_string());
     CHECK(blocks.bytes == rows.bytes);
     CHECK(relative_error(none.values, rows.values) < 2e-3);
@@ -168,7 +169,8 @@ TEST_CASE("in f16, what is too large for it is infinite in blocks, too") {
   graph->output(matmul(*graph, "b", hidden, graph->constant("wb", {32, 48}, DType::f16), {.out = DType::f32}),
                 "y");
   HostTensor in = random_tensor({1, 19, 32}, DType::f16, 1, 50000, 60000);
-  const Outcome blocks = run(graph, all_fusions(), in), rows = run(graph, without(row_blocks_rule), in);
+  const Outcome blocks = run(graph, all_fusions(), in),
+                rows = run(graph, all_fusions(), in, {.layouts = false});
   const auto overflowed = [](const Outcome& outcome) {
     return std::ranges::any_of(outcome.values, [](double value) { return !std::isfinite(value); });
   };
@@ -188,7 +190,7 @@ TEST_CASE("a tensor that two read, or that goes out, lies in rows") {
       graph->output(scale(*graph, "reader", hidden, 2), "tap");
     }
     const HostTensor in = random_tensor({1, 20, 32}, DType::f32, 1);
-    CHECK(run(graph, all_fusions(), in).plan.in_blocks.empty());
+    CHECK(run(graph, all_fusions(), in).plan.laid_out.empty());
   }
 }
 

@@ -17,11 +17,12 @@ struct Outcome {
   size_t steps;
 };
 
-Outcome run(const Model& model, const FusionSet& fusions) {
+Outcome run(const Model& model, const FusionSet& fusions, bool layouts) {
   test::TestDevice& device = test::test_device();
   const auto noise = test::random_tensor({2, 3, 32, 32}, DType::f32, 4).values;
   RunnerOptions options;
   options.plan.fusions = fusions;
+  options.plan.layouts = layouts;
   Runner runner(*device.pipelines, model, options);
   const std::vector<float> out = runner.run(std::vector<float>(noise.begin(), noise.end()), 2);
   test::require_no_validation_messages();
@@ -36,18 +37,21 @@ Model small_version_of(const char* arch) {
 
 TEST_CASE("a ViT-B/16 computes the same with and without fusion") {
   const Model model = small_version_of("vit_base_patch16_224");
-  const Outcome all = run(model, all_fusions()), none = run(model, {});
+  const Outcome all = run(model, all_fusions(), true), none = run(model, {}, false);
   CHECK(none.steps > all.steps);
   CHECK(test::relative_error(none.logits, all.logits) < 2e-5);
 }
 
-TEST_CASE("each rule of fusion alone computes the same") {
+TEST_CASE("each rule of fusion alone computes the same, and so do layouts") {
   const Model model = small_version_of("deit_tiny_distilled_patch16_224");
-  const Outcome all = run(model, all_fusions());
+  const Outcome all = run(model, all_fusions(), true);
   for (const std::string& rule : all_fusions()) {
     INFO(rule);
-    const Outcome alone = run(model, {rule});
+    const Outcome alone = run(model, {rule}, false);
     CHECK(test::relative_error(alone.logits, all.logits) < 2e-5);
     CHECK(alone.steps >= all.steps);
   }
+  const Outcome layouts = run(model, {}, true);
+  CHECK(test::relative_error(layouts.logits, all.logits) < 2e-5);
+  CHECK(layouts.steps >= all.steps);
 }

@@ -351,6 +351,7 @@ TEST_CASE("fusion: the plan of the plain operators is that of the fused ones") {
     CHECK(from_plain.arena_bytes() == from_fused.arena_bytes());
     PlanOptions none;
     none.fusions = {};
+    none.layouts = false;
     const Plan apart = make_plan(fused, device, none);
     CHECK(apart.steps.size() > from_fused.steps.size());
     CHECK(test::text_of(apart).find("off: ") != std::string::npos);
@@ -358,16 +359,16 @@ TEST_CASE("fusion: the plan of the plain operators is that of the fused ones") {
   }
 }
 
-TEST_CASE("fusion: on a CPU no product of a ViT packs its rows, the patches' apart") {
+TEST_CASE("layouts: on a CPU no product of a ViT packs its rows, the patches' apart") {
   const auto graph = make_vit_graph(preset("vit_b_16"));
   PlanOptions rows;
-  rows.fusions.erase(std::string(row_blocks_rule));
+  rows.layouts = false;
   const Plan blocks = make_plan(graph, test::software_driver());
   const size_t products = 12 * 4 + 1;
-  CHECK(blocks.in_blocks.size() == products);
+  CHECK(blocks.laid_out.size() == products);
   CHECK(blocks.steps.size() + products == make_plan(graph, test::software_driver(), rows).steps.size());
-  CHECK(make_plan(graph, test::plain_gpu()).in_blocks.empty());
-  CHECK(make_plan(graph, test::rich_gpu()).in_blocks.empty());
+  CHECK(make_plan(graph, test::plain_gpu()).laid_out.empty());
+  CHECK(make_plan(graph, test::rich_gpu()).laid_out.empty());
 }
 
 TEST_CASE("fusion: wishes that name no rule are refused") {

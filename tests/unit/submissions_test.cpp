@@ -117,7 +117,7 @@ Plan two_products(double slice_seconds, const Capabilities& device) {
   const ValueId up = graph->constant("up", {768, 192}), again = graph->constant("again", {768, 768});
   const ValueId hidden = matmul(*graph, "first", x, up);
   graph->output(activate(*graph, "tanh", matmul(*graph, "second", hidden, again), Activation::tanh), "y");
-  return make_plan(graph, device, {.fusions = {}, .slice_seconds = slice_seconds});
+  return make_plan(graph, device, {.fusions = {}, .layouts = false, .slice_seconds = slice_seconds});
 }
 
 }  // namespace
@@ -190,6 +190,7 @@ TEST_CASE("submissions: what can't be cut any further is told by name") {
   std::vector<std::string> told;
   PlanOptions options{.variants = parse_variants("matmul=direct"),
                       .fusions = {},
+                      .layouts = false,
                       .slice_seconds = 1e-9,
                       .warn = [&](const std::string& text) { told.push_back(text); }};
   make_plan(plan.graph, device, options);

@@ -17,7 +17,7 @@ constexpr std::array kernels{
     KernelDef{"tiled", refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled,
               attention_tiled_configurations},
     KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
-              attention_lanes_configurations, nullptr, attention_lanes_write_blocks},
+              attention_lanes_configurations, nullptr, attention_lanes_write},
     KernelDef{"coopmat", refuse_attention_coopmat, prefer_attention_coopmat, lower_attention_coopmat,
               attention_coopmat_configurations},
     KernelDef{"coopmat_flexible", refuse_attention_flexible, prefer_attention_flexible,

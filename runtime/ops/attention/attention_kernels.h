@@ -136,6 +136,6 @@ std::optional<std::string> refuse_attention_lanes(const LowerContext& context);
 double prefer_attention_lanes(const LowerContext& context);
 Lowered lower_attention_lanes(const LowerContext& context);
 std::vector<std::string> attention_lanes_configurations(const LowerContext& context);
-bool attention_lanes_write_blocks(const LowerContext& context, const RowBlocks& blocks);
+bool attention_lanes_write(const LowerContext& context, const Layout& layout);
 
 }  // namespace vitrine

@@ -5,13 +5,14 @@
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/row_blocks.h"
 
 namespace vitrine {
 namespace {
 
 std::string lanes_variant(const LowerContext& context) {
   const DType type = context.output(0).dtype;
-  return shared_rows_variant(context.device(), context.output_blocks(0) ? storage_variant(type, DType::f32)
+  return shared_rows_variant(context.device(), context.output_layout(0) ? storage_variant(type, DType::f32)
                                                                         : std::string(name_of(type)));
 }
 
@@ -135,7 +136,7 @@ Lowered lower_attention_lanes(const LowerContext& context) {
   const bool drops = drops_weights(context.attributes());
   const AttentionDrops dropping = attention_drops(context.attributes());
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  const RowBlocks* blocks = context.output_blocks(0);
+  const std::optional<RowBlocks> blocks = row_blocks_of(context.output_layout(0));
   dispatch.shader = &find_shader("attention_lanes", lanes_variant(context));
   dispatch.subgroup_size = shared_rows_subgroup(context.device());
   dispatch.constants = {
@@ -178,9 +179,10 @@ std::vector<std::string> attention_lanes_configurations(const LowerContext& cont
   return names_of(steps_for(context));
 }
 
-bool attention_lanes_write_blocks(const LowerContext& context, const RowBlocks& blocks) {
+bool attention_lanes_write(const LowerContext& context, const Layout& layout) {
   const Shape& shape = context.output(0).shape;
-  return blocks.rows == shape.rows() && blocks.depth == shape[-1];
+  const std::optional<RowBlocks> blocks = row_blocks_of(&layout);
+  return blocks && blocks->rows == shape.rows() && blocks->depth == shape[-1];
 }
 
 }  // namespace vitrine

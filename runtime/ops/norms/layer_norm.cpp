@@ -5,6 +5,7 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/norms/layer_norm_gradient.h"
+#include "runtime/ops/row_blocks.h"
 #include "shaders/norms/layer_norm.h"
 
 namespace vitrine {
@@ -47,7 +48,7 @@ Lowered finish(const LowerContext& c, Dispatch dispatch) {
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
   // Both read an element for the last time before the same invocation writes it.
-  if (c.input(x_input).dtype == c.output(0).dtype && !c.output_blocks(0)) lowered.in_place = {{0, x_input}};
+  if (c.input(x_input).dtype == c.output(0).dtype && !c.output_layout(0)) lowered.in_place = {{0, x_input}};
   return lowered;
 }
 
@@ -71,7 +72,7 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
   Dispatch dispatch;
-  const RowBlocks* blocks = c.output_blocks(0);
+  const std::optional<RowBlocks> blocks = row_blocks_of(c.output_layout(0));
   dispatch.shader = &find_shader("layer_norm_lanes",
                                  blocks ? storage_variant(c.input(x_input).dtype, DType::f32) : variant(c));
   dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())},
@@ -84,9 +85,10 @@ Lowered lower_lanes(const LowerContext& c) {
   return finish(c, std::move(dispatch));
 }
 
-bool lanes_write_blocks(const LowerContext& c, const RowBlocks& blocks) {
+bool lanes_write(const LowerContext& c, const Layout& layout) {
   const Shape& shape = c.output(0).shape;
-  return blocks.rows == shape.rows() && blocks.depth == shape[-1] && blocks.unroll % 4 == 0;
+  const std::optional<RowBlocks> blocks = row_blocks_of(&layout);
+  return blocks && blocks->rows == shape.rows() && blocks->depth == shape[-1] && blocks->unroll % 4 == 0;
 }
 
 void backward(GradContext& c) {
@@ -106,7 +108,7 @@ void backward(GradContext& c) {
 
 constexpr KernelDef kernels[] = {
     {"simple", refuse_simple, no_preference, lower_simple},
-    {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write_blocks}};
+    {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write}};
 
 }  // namespace
 

@@ -34,7 +34,7 @@ std::optional<std::string> refuse_chunked_product(const LowerContext& context, c
 void add_chunks(const LowerContext& context, const DirectProduct& product, Operand rows, Operand weight,
                 Lowered& lowered) {
   const uint32_t lanes = context.device().subgroup_size, block = product.block_rows();
-  const bool into_blocks = context.output_blocks(0) != nullptr;
+  const bool into_blocks = context.output_layout(0) != nullptr;
   const uint32_t blocks = to_u32(ceil_div(product.rows, block)),
                  panels = to_u32(ceil_div(product.columns, lanes));
   const Operand sums = Operand::scratch(to_u32(lowered.scratch.size()));

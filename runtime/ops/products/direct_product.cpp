@@ -4,6 +4,7 @@
 
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/products/matmul_kernels.h"
+#include "runtime/ops/row_blocks.h"
 #include "shaders/products/matmul_direct.h"
 
 namespace vitrine {
@@ -183,17 +184,21 @@ std::optional<std::string> refuse_direct_product(const LowerContext& context, co
   return std::nullopt;
 }
 
-std::optional<RowBlocks> blocks_of(const DirectProduct& product) {
+std::optional<Layout> liked_layout(const DirectProduct& product) {
   if (product.rows_by_depth || product.depth % product.unroll != 0) return std::nullopt;
   return RowBlocks{.rows = product.rows,
                    .depth = product.depth,
                    .block_rows = product.block_rows(),
-                   .unroll = product.unroll};
+                   .unroll = product.unroll}
+      .layout();
 }
 
-bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks) {
-  return !is_by_depth(product) && blocks.rows == product.rows && blocks.depth == product.columns &&
-         blocks.block_rows == product.block_rows() && blocks.unroll == product.unroll;
+bool can_write(const DirectProduct& product, const Layout& layout) {
+  const RowBlocks own{.rows = product.rows,
+                      .depth = product.columns,
+                      .block_rows = product.block_rows(),
+                      .unroll = product.unroll};
+  return !is_by_depth(product) && layout == own.layout();
 }
 
 void add_direct_product(const LowerContext& context, const DirectProduct& product, Dispatch pack_rows,
@@ -210,7 +215,7 @@ void add_packed_product(const LowerContext& context, const DirectProduct& produc
     return;
   }
   const Block block = block_of(product);
-  const bool into_blocks = context.output_blocks(0) != nullptr;
+  const bool into_blocks = context.output_layout(0) != nullptr;
   const DType out = into_blocks ? DType::f32 : product.out;
   const Operand weight = weight_of(context, product, lowered);
   const uint32_t panel = panel_columns(context.device());

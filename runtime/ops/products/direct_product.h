@@ -36,9 +36,9 @@ struct DirectProduct {
 // The names of the blocks of rows, the one that should be fastest first: KernelDef::configurations.
 std::vector<std::string> direct_product_configurations(const DirectProduct& product);
 // The blocks in which a product likes its left side; nothing where the depth leaves a part of a step over.
-std::optional<RowBlocks> blocks_of(const DirectProduct& product);
-// Whether its result can be written in these.
-bool writes_blocks(const DirectProduct& product, const RowBlocks& blocks);
+std::optional<Layout> liked_layout(const DirectProduct& product);
+// Whether its result can be written so.
+bool can_write(const DirectProduct& product, const Layout& layout);
 
 std::optional<std::string> refuse_direct_product(const LowerContext& context, const DirectProduct& product);
 

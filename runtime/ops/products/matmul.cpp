@@ -12,9 +12,9 @@ namespace {
 constexpr std::array kernels{
     KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
     KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
-              direct_likes_blocks, direct_writes_blocks},
+              direct_likes_layout, direct_writes_layout},
     KernelDef{"chunks", refuse_chunks, prefer_chunks, lower_chunks, chunks_configurations,
-              chunks_likes_blocks, chunks_writes_blocks},
+              chunks_likes_layout, chunks_writes_layout},
     KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
     KernelDef{"small", refuse_small, prefer_small, lower_small},
     KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
@@ -115,7 +115,7 @@ std::vector<Operand> matmul_operands(const LowerContext& context) {
 
 std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context) {
   if (!context.has_input(matmul_input::residual) || context.output(0).dtype != DType::f32) return {};
-  if (context.output_blocks(0)) return {};
+  if (context.output_layout(0)) return {};
   // The residual's memory must have no second reader inside the node.
   const auto& inputs = context.node().inputs;
   const ValueId residual = inputs[matmul_input::residual];

@@ -35,7 +35,7 @@ std::optional<std::string> refuse_packed(const LowerContext& context, const Dire
 Lowered lower_packed(const LowerContext& context, const DirectProduct& product) {
   Lowered lowered;
   lowered.in_place = matmul_in_place(context);
-  if (context.input_blocks(matmul_input::x)) {
+  if (context.input_layout(matmul_input::x)) {
     add_packed_product(context, product, Operand::input(matmul_input::x), lowered);
     return lowered;
   }
@@ -82,18 +82,18 @@ std::vector<std::string> chunks_configurations(const LowerContext& context) {
 Lowered lower_direct(const LowerContext& context) { return lower_packed(context, product_of(context)); }
 Lowered lower_chunks(const LowerContext& context) { return lower_packed(context, product_of(context, true)); }
 
-std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input) {
-  return input == matmul_input::x ? blocks_of(product_of(context)) : std::nullopt;
+std::optional<Layout> direct_likes_layout(const LowerContext& context, uint32_t input) {
+  return input == matmul_input::x ? liked_layout(product_of(context)) : std::nullopt;
 }
-std::optional<RowBlocks> chunks_likes_blocks(const LowerContext& context, uint32_t input) {
-  return input == matmul_input::x ? blocks_of(product_of(context, true)) : std::nullopt;
+std::optional<Layout> chunks_likes_layout(const LowerContext& context, uint32_t input) {
+  return input == matmul_input::x ? liked_layout(product_of(context, true)) : std::nullopt;
 }
 
-bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks) {
-  return writes_blocks(product_of(context), blocks);
+bool direct_writes_layout(const LowerContext& context, const Layout& layout) {
+  return can_write(product_of(context), layout);
 }
-bool chunks_writes_blocks(const LowerContext& context, const RowBlocks& blocks) {
-  return writes_blocks(product_of(context, true), blocks);
+bool chunks_writes_layout(const LowerContext& context, const Layout& layout) {
+  return can_write(product_of(context, true), layout);
 }
 
 }  // namespace vitrine

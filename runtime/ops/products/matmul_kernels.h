@@ -184,8 +184,8 @@ std::optional<std::string> refuse_direct(const LowerContext& context);
 double prefer_direct(const LowerContext& context);
 Lowered lower_direct(const LowerContext& context);
 std::vector<std::string> direct_configurations(const LowerContext& context);
-std::optional<RowBlocks> direct_likes_blocks(const LowerContext& context, uint32_t input);
-bool direct_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
+std::optional<Layout> direct_likes_layout(const LowerContext& context, uint32_t input);
+bool direct_writes_layout(const LowerContext& context, const Layout& layout);
 
 // ---- chunks: the same for such whose loops gather, a dispatch for each chunk of K --------------------
 
@@ -193,7 +193,7 @@ std::optional<std::string> refuse_chunks(const LowerContext& context);
 double prefer_chunks(const LowerContext& context);
 Lowered lower_chunks(const LowerContext& context);
 std::vector<std::string> chunks_configurations(const LowerContext& context);
-std::optional<RowBlocks> chunks_likes_blocks(const LowerContext& context, uint32_t input);
-bool chunks_writes_blocks(const LowerContext& context, const RowBlocks& blocks);
+std::optional<Layout> chunks_likes_layout(const LowerContext& context, uint32_t input);
+bool chunks_writes_layout(const LowerContext& context, const Layout& layout);
 
 }  // namespace vitrine
