@@ -1,4 +1,4 @@
-# Compiles shaders/*/*.comp to SPIR-V and makes one C++ table of them (runtime/vk/shader_table.h).
+# Compiles shaders/GROUP/*.comp and shaders/GROUP/TARGET/*.comp to SPIR-V and makes one C++ table of them (runtime/vk/shader_table.h).
 #
 # A shader is plain GLSL. Lines at its top declare its variants:
 #   //! variant NAME [MACRO=VALUE ...] [needs=a,b] [bind=addresses access=rrw]
@@ -29,7 +29,8 @@ endfunction()
 function(vitrine_compile_shaders table_out)
   set(dir ${PROJECT_BINARY_DIR}/shaders)
   file(MAKE_DIRECTORY ${dir})
-  file(GLOB shaders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
+  file(GLOB shaders CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp
+       ${PROJECT_SOURCE_DIR}/shaders/*/*/*.comp)
   set(includes "")
   set(rows "")
   set(headers "")

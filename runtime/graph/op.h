@@ -159,9 +159,18 @@ class LowerContext {
   std::span<const std::optional<Layout>> layouts_;
 };
 
+// What a kernel was written for. Its name begins with the target where that is no part of it anyway, and its
+// shaders and sources lie in a folder of that name.
+enum class Target : uint8_t {
+  any,           // every device; tuned for GPUs
+  cpu,           // devices that are a CPU: their names begin with cpu_
+  matrix_units,  // GPUs with cooperative matrices: their names begin with coopmat
+};
+
 // One way of running an operator.
 struct KernelDef {
   std::string_view name;
+  Target target;
   // Nothing when it can run this node on this device, else the reason why it can't.
   std::optional<std::string> (*refuses)(const LowerContext&);
   // How well it suits; the highest wins, the earlier of equals.

@@ -1,4 +1,4 @@
-// Parameters of attention_rows.comp and attention_rows_lanes.comp. Strides and offsets count elements.
+// Parameters of attention_rows.comp and attention_rows_cpu_lanes.comp. Strides and offsets count elements.
 #ifndef VITRINE_ATTENTION_ROWS_H
 #define VITRINE_ATTENTION_ROWS_H
 #include "lib/shared.h"

@@ -1,4 +1,4 @@
-// Parameters of transpose.comp and transpose_lanes.comp.
+// Parameters of transpose.comp and transpose_cpu_lanes.comp.
 #ifndef VITRINE_TRANSPOSE_H
 #define VITRINE_TRANSPOSE_H
 

@@ -1,4 +1,5 @@
-// Parameters of unfold.comp, unfold_runs.comp and fold.comp. What they divide by are specialization constants.
+// Parameters of unfold.comp, unfold_cpu_runs.comp and fold.comp. What they divide by are specialization
+// constants.
 #ifndef VITRINE_UNFOLD_H
 #define VITRINE_UNFOLD_H
 
@@ -6,7 +7,7 @@
 
 VITRINE_SHARED_BEGIN
 struct UnfoldParams {
-  uint count;  // pieces of work
+  uint count;                    // pieces of work
   uint channels, height, width;  // of an image
 };
 VITRINE_SHARED_SIZE(UnfoldParams, 16);

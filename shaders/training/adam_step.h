@@ -1,4 +1,4 @@
-// Parameters of adam_step.comp and adam_step_quads.comp.
+// Parameters of adam_step.comp and adam_step_cpu_quads.comp.
 #ifndef VITRINE_ADAM_STEP_H
 #define VITRINE_ADAM_STEP_H
 

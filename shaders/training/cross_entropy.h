@@ -1,4 +1,4 @@
-// Parameters of cross_entropy.comp and cross_entropy_lanes.comp.
+// Parameters of cross_entropy.comp and cross_entropy_cpu_lanes.comp.
 #ifndef VITRINE_CROSS_ENTROPY_H
 #define VITRINE_CROSS_ENTROPY_H
 

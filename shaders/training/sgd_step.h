@@ -1,4 +1,4 @@
-// Parameters of sgd_step.comp and sgd_step_quads.comp.
+// Parameters of sgd_step.comp and sgd_step_cpu_quads.comp.
 #ifndef VITRINE_SGD_STEP_H
 #define VITRINE_SGD_STEP_H
 

@@ -130,8 +130,8 @@ TEST_CASE("tensors that lie as their reader likes them give the same bits as row
     // Small products have a kernel of their own, which reads rows.
     const Capabilities& device = test_device().device->capabilities();
     const std::string product = device.type != DeviceType::cpu ? ""
-                                : device.loops_gather          ? "chunks"
-                                                               : "direct";
+                                : device.loops_gather          ? "cpu_chunks"
+                                                               : "cpu_direct";
     const Outcome blocks = run(graph, all_fusions(), x, {product}),
                   rows = run(graph, all_fusions(), x, {product, false});
     const Outcome none = run(graph, {}, x, {product, false});

@@ -56,10 +56,10 @@ Lowered lower_same(const LowerContext& context) {
   return lowered;
 }
 constexpr std::array wrong_kernels{
-    KernelDef{"short", [](const LowerContext& c) { return op_binary.kernels[0].refuses(c); }, no_preference,
-              lower_short},
-    KernelDef{"same", [](const LowerContext& c) { return op_binary.kernels[0].refuses(c); }, no_preference,
-              lower_same}};
+    KernelDef{"short", Target::any, [](const LowerContext& c) { return op_binary.kernels[0].refuses(c); },
+              no_preference, lower_short},
+    KernelDef{"same", Target::any, [](const LowerContext& c) { return op_binary.kernels[0].refuses(c); },
+              no_preference, lower_same}};
 const OpDef op_wrong{"wrong_sum", op_binary.infer, op_binary.flops, wrong_kernels};
 
 }  // namespace

@@ -86,7 +86,7 @@ Lowered lower_short(const LowerContext& context) {
 std::optional<std::string> refuses_as_binary(const LowerContext& context) {
   return op_binary.kernels[0].refuses(context);
 }
-constexpr KernelDef right_kernel{"right", refuses_as_binary, no_preference,
+constexpr KernelDef right_kernel{"right", Target::any, refuses_as_binary, no_preference,
                                  [](const LowerContext& c) { return op_binary.kernels[0].lower(c); }};
 template <const OpDef& op>
 std::vector<reference::OpCase> sum_cases() {
@@ -96,10 +96,10 @@ std::vector<reference::OpCase> sum_cases() {
                                   return graph.add(op, "y", {ids[0], ids[1]}, {{"function", int64_t{0}}})[0];
                                 })};
 }
-constexpr KernelDef always_short[] = {{"short", refuses_as_binary, no_preference, lower_short<0>},
-                                      right_kernel};
-constexpr KernelDef short_when_large[] = {right_kernel,
-                                          {"short", refuses_as_binary, no_preference, lower_short<1000>}};
+constexpr KernelDef always_short[] = {
+    {"short", Target::any, refuses_as_binary, no_preference, lower_short<0>}, right_kernel};
+constexpr KernelDef short_when_large[] = {
+    right_kernel, {"short", Target::any, refuses_as_binary, no_preference, lower_short<1000>}};
 extern const OpDef op_short_sum, op_large_sum;
 const OpDef op_short_sum{"short_sum", op_binary.infer, op_binary.flops, always_short,
                          sum_cases<op_short_sum>};

@@ -50,9 +50,9 @@ Lowered lower_tiles(const LowerContext& c) { return lower_copy(c, configured(c, 
 std::vector<std::string> tile_names(const LowerContext&) { return names_of(tiles); }
 
 constexpr std::array kernels{
-    KernelDef{"simple", never, no_preference, lower_simple},
-    KernelDef{"tiled", never, prefers, lower_tiles, tile_names},
-    KernelDef{"matrix", needs_matrices, prefers_most, lower_tiles, tile_names},
+    KernelDef{"simple", Target::any, never, no_preference, lower_simple},
+    KernelDef{"tiled", Target::any, never, prefers, lower_tiles, tile_names},
+    KernelDef{"matrix", Target::matrix_units, needs_matrices, prefers_most, lower_tiles, tile_names},
 };
 // The same, but nobody has seen the last one run yet.
 constexpr std::array newer_kernels{kernels[0], kernels[1], unproven(kernels[2])};

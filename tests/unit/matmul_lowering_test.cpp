@@ -7,7 +7,7 @@
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/util/error.h"
-#include "shaders/products/matmul_chunk.h"
+#include "shaders/products/cpu/matmul_cpu_chunk.h"
 #include "shaders/products/matmul_tiled.h"
 
 namespace vitrine {
@@ -378,7 +378,7 @@ TEST_CASE("where loops gather, matmul takes the depth in chunks, each value of i
     const Lowered lowered = lower_chunks(context_of(graph, device));
     uint32_t steps = 0;
     for (const Dispatch& dispatch : lowered.dispatches) {
-      if (dispatch.shader->shader != "matmul_chunk") continue;
+      if (dispatch.shader->shader != "matmul_cpu_chunk") continue;
       const auto params = params_of<shader::MatmulChunkParams>(dispatch);
       CHECK(params.first_step == steps);
       CHECK(params.go_on == (steps > 0 ? 1u : 0u));
@@ -389,7 +389,7 @@ TEST_CASE("where loops gather, matmul takes the depth in chunks, each value of i
       CHECK(dispatch.groups[1] * dispatch.constant("lanes") >= n);
     }
     CHECK(steps == (k + 15) / 16);
-    CHECK(lowered.dispatches.back().shader->shader == "matmul_chunk_end");
+    CHECK(lowered.dispatches.back().shader->shader == "matmul_cpu_chunk_end");
   }
   // More blocks than the shader can look up in four digits.
   CHECK(refuse_chunks(context_of(matmul_graph(12 * 65537, 8, 16, DType::f32), device)));

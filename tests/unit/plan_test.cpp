@@ -129,7 +129,7 @@ TEST_CASE("plan: the device decides between kernels, and a wish overrules it") {
     return std::string("none");
   };
   CHECK(kernel_of(make_plan(residual_stack(50, 96), gpu()), "matmul") == "tiled");
-  CHECK(kernel_of(make_plan(residual_stack(50, 96), cpu()), "matmul") == "direct");
+  CHECK(kernel_of(make_plan(residual_stack(50, 96), cpu()), "matmul") == "cpu_direct");
   PlanOptions options;
   options.variants = parse_variants("matmul=tiled");
   CHECK(kernel_of(make_plan(residual_stack(50, 96), cpu(), options), "matmul") == "tiled");
@@ -193,12 +193,12 @@ TEST_CASE("plan: what packs a constant keeps to the device's limits, too") {
   const ValueId x = graph->input("x", {4, 4096});
   graph->output(matmul(*graph, "product", x, graph->constant("w", {8, 4096})), "y");
   PlanOptions options;
-  options.variants = parse_variants("matmul=direct");
+  options.variants = parse_variants("matmul=cpu_direct");
   REQUIRE(make_plan(graph, cpu(), options).constants.at(0).pack->groups[0] > 16);
   Capabilities narrow = cpu();
   narrow.max_workgroup_count[0] = 16;
   CHECK_THAT(refusal(graph, narrow, options),
-             ContainsSubstring("'w' (matmul_direct_panels) needs") && ContainsSubstring("takes 1 to 16"));
+             ContainsSubstring("'w' (matmul_cpu_direct_panels) needs") && ContainsSubstring("takes 1 to 16"));
 }
 
 TEST_CASE("plan: what converts a constant on its way keeps to the device's limits, too") {

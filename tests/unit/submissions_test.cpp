@@ -92,9 +92,9 @@ TEST_CASE("submissions: a shader may be cut along the axes whose number of workg
     CHECK(axes(shader, variant, {4, 2, 1}) == std::array{false, true, true});
   }
   // Strides of as many invocations as there are.
-  CHECK(axes("matmul_direct_rows", "f32", {4, 1, 1}) == std::array{false, true, true});
+  CHECK(axes("matmul_cpu_direct_rows", "f32", {4, 1, 1}) == std::array{false, true, true});
   // The last one does something else.
-  CHECK(axes("matmul_direct_columns", "f32", {4, 4, 4}) == std::array{true, true, false});
+  CHECK(axes("matmul_cpu_direct_columns", "f32", {4, 4, 4}) == std::array{true, true, false});
   CHECK(axes("heat", "f32", {4, 3, 1}) == std::array{false, true, true});
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("submissions: what can't be cut any further is told by name") {
   const Plan plan = two_products(1e-9, device);
   const std::vector<std::string> sentences = overlong_steps(plan);
   CHECK(std::ranges::any_of(sentences, [](const std::string& sentence) {
-    return sentence.starts_with("'second' (matmul_direct_rows, the longest of 2) takes about ") &&
+    return sentence.starts_with("'second' (matmul_cpu_direct_rows, the longest of 2) takes about ") &&
            sentence.find("can't be cut") != std::string::npos;
   }));
   // A budget of less than a workgroup: each is alone, and that is as far as it goes.
@@ -188,7 +188,7 @@ TEST_CASE("submissions: what can't be cut any further is told by name") {
 
   // Nothing ends what takes long on a CPU, so nobody is told there.
   std::vector<std::string> told;
-  PlanOptions options{.variants = parse_variants("matmul=direct"),
+  PlanOptions options{.variants = parse_variants("matmul=cpu_direct"),
                       .fusions = {},
                       .layouts = false,
                       .slice_seconds = 1e-9,

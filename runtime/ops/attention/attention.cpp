@@ -14,16 +14,16 @@ namespace vitrine {
 namespace {
 
 constexpr std::array kernels{
-    KernelDef{"tiled", refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled,
+    KernelDef{"tiled", Target::any, refuse_attention_tiled, prefer_attention_tiled, lower_attention_tiled,
               attention_tiled_configurations},
-    KernelDef{"lanes", refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
+    KernelDef{"cpu_lanes", Target::cpu, refuse_attention_lanes, prefer_attention_lanes, lower_attention_lanes,
               attention_lanes_configurations, nullptr, attention_lanes_write},
-    KernelDef{"coopmat", refuse_attention_coopmat, prefer_attention_coopmat, lower_attention_coopmat,
-              attention_coopmat_configurations},
-    KernelDef{"coopmat_flexible", refuse_attention_flexible, prefer_attention_flexible,
+    KernelDef{"coopmat", Target::matrix_units, refuse_attention_coopmat, prefer_attention_coopmat,
+              lower_attention_coopmat, attention_coopmat_configurations},
+    KernelDef{"coopmat_flexible", Target::matrix_units, refuse_attention_flexible, prefer_attention_flexible,
               lower_attention_flexible, attention_flexible_configurations},
-    unproven({"coopmat2", refuse_attention_coopmat2, prefer_attention_coopmat2, lower_attention_coopmat2,
-              attention_coopmat2_configurations}),
+    unproven({"coopmat2", Target::matrix_units, refuse_attention_coopmat2, prefer_attention_coopmat2,
+              lower_attention_coopmat2, attention_coopmat2_configurations}),
 };
 
 void backward(GradContext& c) {

@@ -70,11 +70,11 @@ double flops(const LowerContext& context) {
 }
 
 constexpr std::array kernels{
-    KernelDef{"tiled", refuse_attention_gradient_tiled, no_preference, lower_attention_gradient_tiled,
-              attention_gradient_tiled_configurations},
-    KernelDef{"lanes", refuse_attention_gradient_lanes, prefer_on_cpu, lower_attention_gradient_lanes,
-              attention_gradient_lanes_configurations},
-    KernelDef{"whole", refuse_attention_gradient_whole, prefer_attention_gradient_whole,
+    KernelDef{"tiled", Target::any, refuse_attention_gradient_tiled, no_preference,
+              lower_attention_gradient_tiled, attention_gradient_tiled_configurations},
+    KernelDef{"cpu_lanes", Target::cpu, refuse_attention_gradient_lanes, prefer_on_cpu,
+              lower_attention_gradient_lanes, attention_gradient_lanes_configurations},
+    KernelDef{"cpu_whole", Target::cpu, refuse_attention_gradient_whole, prefer_attention_gradient_whole,
               lower_attention_gradient_whole, attention_gradient_whole_configurations},
 };
 

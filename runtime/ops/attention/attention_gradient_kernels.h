@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/ops/attention/attention_kernels.h"
-#include "shaders/attention/attention_gradient_lanes.h"
+#include "shaders/attention/cpu/attention_gradient_cpu_lanes.h"
 
 namespace vitrine {
 
@@ -36,7 +36,7 @@ std::optional<std::string> refuse_attention_gradient_tiled(const LowerContext& c
 Lowered lower_attention_gradient_tiled(const LowerContext& context);
 std::vector<std::string> attention_gradient_tiled_configurations(const LowerContext& context);
 
-// Those of `whole`, too.
+// Those of `cpu_whole`, too.
 shader::AttentionGradientLanesParams attention_gradient_lanes_params(const LowerContext& context);
 
 std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& context);

@@ -117,7 +117,7 @@ double prefer_attention_flexible(const LowerContext& context);
 Lowered lower_attention_flexible(const LowerContext& context);
 std::vector<std::string> attention_flexible_configurations(const LowerContext& context);
 
-// ---- lanes: no shared memory, a query a lane, devices that are a CPU --------------------------------
+// ---- cpu_lanes: no shared memory, a query a lane, devices that are a CPU ---------------------------
 
 // How many keys (or queries) a lane takes in at a time, the best first. `fours`: whole fours, or halves of
 // one.

@@ -119,7 +119,7 @@ Lowered lower_simple(const LowerContext& c) {
   return lowered;
 }
 
-// ---- lanes: a key a lane, devices that are a CPU ----------------------------------------------------
+// ---- cpu_lanes: a key a lane, devices that are a CPU -----------------------------------------------
 
 // Everything is unrolled over the width and the rows of a step: wide heads take fewer rows, so that the
 // code of a step stays within what compiles in reasonable time. Handing elements from lane to lane takes
@@ -139,7 +139,7 @@ std::string lanes_variant(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  if (auto reason = c.missing("attention_rows_lanes", lanes_variant(c))) return reason;
+  if (auto reason = c.missing("attention_rows_cpu_lanes", lanes_variant(c))) return reason;
   const Sizes s = sizes_of(c);
   if (s.key_width > 256) return "its heads are wider than 256";
   for (const Value* value : {&c.input(input_q), &c.input(input_k), &c.output(0)}) {
@@ -158,7 +158,7 @@ Lowered lower_lanes(const LowerContext& c) {
   const Sizes s = sizes_of(c);
   const uint32_t lanes = workgroup_size(c.device(), std::max(c.device().subgroup_size, 1u));
   const uint64_t block = rows_a_step(c.device(), s);
-  Dispatch dispatch = dispatch_of(c, "attention_rows_lanes", lanes_variant(c));
+  Dispatch dispatch = dispatch_of(c, "attention_rows_cpu_lanes", lanes_variant(c));
   dispatch.subgroup_size = shared_rows_subgroup(c.device());
   dispatch.constants = {{"local_size", lanes},
                         {"key_width", to_u32(s.key_width)},
@@ -173,8 +173,8 @@ Lowered lower_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr std::array kernels{KernelDef{"simple", refuse_simple, no_preference, lower_simple},
-                             KernelDef{"lanes", refuse_lanes, prefer_lanes, lower_lanes}};
+constexpr std::array kernels{KernelDef{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                             KernelDef{"cpu_lanes", Target::cpu, refuse_lanes, prefer_lanes, lower_lanes}};
 
 }  // namespace
 

@@ -65,7 +65,7 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr std::array kernels{KernelDef{"steps", refuses, no_preference, lower}};
+constexpr std::array kernels{KernelDef{"steps", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

@@ -42,15 +42,15 @@ Lowered lower(const LowerContext& c) {
 }
 
 std::optional<std::string> refuses_quads(const LowerContext& c) {
-  return refuse_quads(c, "activation_gradient_quads", name_of(c.input(0).dtype));
+  return refuse_quads(c, "activation_gradient_cpu_quads", name_of(c.input(0).dtype));
 }
 
 Lowered lower_quads(const LowerContext& c) {
-  return lower_by_quads(c, lower(c), "activation_gradient_quads", name_of(c.input(0).dtype));
+  return lower_by_quads(c, lower(c), "activation_gradient_cpu_quads", name_of(c.input(0).dtype));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
-                                 {"quads", refuses_quads, prefer_on_cpu, lower_quads}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"cpu_quads", Target::cpu, refuses_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

@@ -87,13 +87,15 @@ void backward(GradContext& c) {
 }
 
 std::optional<std::string> refuses_quads(const LowerContext& c) {
-  return refuse_quads(c, "binary_quads", variant(c));
+  return refuse_quads(c, "binary_cpu_quads", variant(c));
 }
 
-Lowered lower_quads(const LowerContext& c) { return lower_by_quads(c, lower(c), "binary_quads", variant(c)); }
+Lowered lower_quads(const LowerContext& c) {
+  return lower_by_quads(c, lower(c), "binary_cpu_quads", variant(c));
+}
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower},
-                                 {"quads", refuses_quads, prefer_on_cpu, lower_quads}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"cpu_quads", Target::cpu, refuses_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

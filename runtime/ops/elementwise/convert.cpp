@@ -44,7 +44,7 @@ void backward(GradContext& c) {
   c.add(0, convert(c.graph(), c.name("x"), c.gradient(0), c.input_value(0).dtype));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

@@ -47,7 +47,7 @@ void backward(GradContext& c) {
                                   static_cast<Activation>(c.attributes().integer("activation"))));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

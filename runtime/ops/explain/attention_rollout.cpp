@@ -98,10 +98,8 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-double prefer_large(const LowerContext& c) { return c.device().type == DeviceType::cpu ? 1 : -1; }
-
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower<small_block>},
-                                 {"blocks", refuses, prefer_large, lower<large_block>}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower<small_block>},
+                                 {"cpu_blocks", Target::cpu, refuses, prefer_on_cpu, lower<large_block>}};
 
 }  // namespace
 

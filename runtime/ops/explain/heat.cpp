@@ -119,7 +119,7 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

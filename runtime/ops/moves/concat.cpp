@@ -71,7 +71,7 @@ void backward(GradContext& c) {
   }
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

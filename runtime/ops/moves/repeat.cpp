@@ -51,7 +51,7 @@ void backward(GradContext& c) {
   c.add(0, convert(c.graph(), c.name("convert"), sum, x.dtype));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

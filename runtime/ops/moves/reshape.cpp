@@ -41,7 +41,7 @@ void backward(GradContext& c) {
   c.add(0, reshape(c.graph(), c.name("x"), c.gradient(0), c.input_value(0).shape));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

@@ -64,7 +64,7 @@ void backward(GradContext& c) {
                static_cast<uint64_t>(c.attributes().integer("begin")), x[axis]));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 }  // namespace
 

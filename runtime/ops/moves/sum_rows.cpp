@@ -92,13 +92,13 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
   if (ceil_div(c.output(0).shape.elements() * lanes_partial_rows(c), lanes) >
       c.device().max_workgroup_count[0])
     return "the sums need more workgroups than the device takes";
-  return refuse(c, "sum_rows_lanes", "f32");
+  return refuse(c, "sum_rows_cpu_lanes", "f32");
 }
 
 Lowered lower_lanes(const LowerContext& c) {
   const uint32_t lanes = c.device().subgroup_size;
   Lowered lowered = lower_passes(c, lanes_partial_rows(c), [&](Dispatch& dispatch, DType, uint64_t sums) {
-    dispatch.shader = &find_shader("sum_rows_lanes", "f32");
+    dispatch.shader = &find_shader("sum_rows_cpu_lanes", "f32");
     dispatch.constants = {
         {"local_size", lanes}, {"lanes", lanes}, {"of_products", dispatch.operands[1] != Operand::nothing()}};
     dispatch.subgroup_size = lanes;
@@ -108,8 +108,8 @@ Lowered lower_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

@@ -68,7 +68,7 @@ Lowered lower_tiled(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  if (auto reason = refuse(c, "transpose_lanes", name_of(c.input(0).dtype))) return reason;
+  if (auto reason = refuse(c, "transpose_cpu_lanes", name_of(c.input(0).dtype))) return reason;
   const uint32_t lanes = c.device().subgroup_size;
   if (lanes == 0 || lanes > most_lanes)
     return "subgroups of " + std::to_string(lanes) + " lanes are too wide";
@@ -85,7 +85,7 @@ Lowered lower_lanes(const LowerContext& c) {
   const uint32_t lanes = c.device().subgroup_size;
   const uint64_t blocks = ceil_div(rows, block_rows);
   Dispatch dispatch;
-  dispatch.shader = &find_shader("transpose_lanes", name_of(c.input(0).dtype));
+  dispatch.shader = &find_shader("transpose_cpu_lanes", name_of(c.input(0).dtype));
   dispatch.constants = {
       {"local_size", lanes}, {"lanes", lanes}, {"block_rows", block_rows}, {"whole_words", rows % 8 == 0}};
   dispatch.subgroup_size = lanes;
@@ -98,8 +98,8 @@ Lowered lower_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"tiled", refuse_tiled, no_preference, lower_tiled},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"tiled", Target::any, refuse_tiled, no_preference, lower_tiled},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

@@ -80,7 +80,7 @@ Lowered lower_unfold(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_runs(const LowerContext& c) {
-  if (auto reason = refuse(c, "unfold_runs", "f32")) return reason;
+  if (auto reason = refuse(c, "unfold_cpu_runs", "f32")) return reason;
   if (auto reason = refuse_half_word(c.input(0))) return reason;
   const uint64_t width = patch_of(c).width, image_width = c.input(0).shape[3];
   if (width % 2 == 0 && image_width % 2 == 0) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<std::string> refuse_runs(const LowerContext& c) {
 
 Lowered lower_runs(const LowerContext& c) {
   const uint64_t lines = c.input(0).shape[1] * patch_of(c).height;
-  return lower_as(c, "unfold_runs", c.input(0).shape, {"lines", to_u32(lines)},
+  return lower_as(c, "unfold_cpu_runs", c.input(0).shape, {"lines", to_u32(lines)},
                   c.output(0).shape.rows() * lines);
 }
 
@@ -108,9 +108,9 @@ void unfold_backward(GradContext& c) {
 
 void fold_backward(GradContext& c) { c.add(0, unfold(c.graph(), c.name("x"), c.gradient(0), patch_of(c))); }
 
-constexpr KernelDef unfold_kernels[] = {{"simple", refuse_unfold, no_preference, lower_unfold},
-                                        {"runs", refuse_runs, prefer_on_cpu, lower_runs}};
-constexpr KernelDef fold_kernels[] = {{"simple", refuse_fold, no_preference, lower_fold}};
+constexpr KernelDef unfold_kernels[] = {{"simple", Target::any, refuse_unfold, no_preference, lower_unfold},
+                                        {"cpu_runs", Target::cpu, refuse_runs, prefer_on_cpu, lower_runs}};
+constexpr KernelDef fold_kernels[] = {{"simple", Target::any, refuse_fold, no_preference, lower_fold}};
 
 }  // namespace
 

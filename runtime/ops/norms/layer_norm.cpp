@@ -66,14 +66,14 @@ Lowered lower_simple(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  return refuse_row_lanes(c, "layer_norm_lanes", variant(c), c.input(x_input).shape);
+  return refuse_row_lanes(c, "layer_norm_cpu_lanes", variant(c), c.input(x_input).shape);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.input(x_input).shape;
   Dispatch dispatch;
   const std::optional<RowBlocks> blocks = row_blocks_of(c.output_layout(0));
-  dispatch.shader = &find_shader("layer_norm_lanes",
+  dispatch.shader = &find_shader("layer_norm_cpu_lanes",
                                  blocks ? storage_variant(c.input(x_input).dtype, DType::f32) : variant(c));
   dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())},
                         {"width", to_u32(shape[-1])},
@@ -107,8 +107,8 @@ void backward(GradContext& c) {
 }
 
 constexpr KernelDef kernels[] = {
-    {"simple", refuse_simple, no_preference, lower_simple},
-    {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write}};
+    {"simple", Target::any, refuse_simple, no_preference, lower_simple},
+    {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write}};
 
 }  // namespace
 

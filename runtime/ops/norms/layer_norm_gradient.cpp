@@ -134,7 +134,7 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
   if (wants_parameters(c.attributes())) {
     if (auto reason = c.missing("layer_norm_gradient_sums", "f32")) return reason;
   }
-  return refuse_row_lanes(c, "layer_norm_gradient_lanes", variant(c), c.input(x_input).shape);
+  return refuse_row_lanes(c, "layer_norm_gradient_cpu_lanes", variant(c), c.input(x_input).shape);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
@@ -154,7 +154,7 @@ Lowered lower_lanes(const LowerContext& c) {
   }
   Lowered lowered{.in_place = in_place(c)};
   Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {gamma_sums, beta_sums}));
-  rows.shader = &find_shader("layer_norm_gradient_lanes", variant(c));
+  rows.shader = &find_shader("layer_norm_gradient_cpu_lanes", variant(c));
   rows.constants = {{"local_size", to_u32(threads)},
                     {"width", to_u32(width)},
                     {"sum_parameters", parameters},
@@ -168,8 +168,8 @@ Lowered lower_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

@@ -46,13 +46,13 @@ Lowered lower_simple(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  return refuse_row_lanes(c, "softmax_lanes", name_of(c.input(0).dtype), c.input(0).shape);
+  return refuse_row_lanes(c, "softmax_cpu_lanes", name_of(c.input(0).dtype), c.input(0).shape);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.input(0).shape;
   Dispatch dispatch;
-  dispatch.shader = &find_shader("softmax_lanes", name_of(c.input(0).dtype));
+  dispatch.shader = &find_shader("softmax_cpu_lanes", name_of(c.input(0).dtype));
   dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())}, {"width", to_u32(shape[-1])}};
   dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
@@ -62,8 +62,8 @@ void backward(GradContext& c) {
   c.add(0, softmax_gradient(c.graph(), c.name("x"), c.gradient(0), c.output(0)));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

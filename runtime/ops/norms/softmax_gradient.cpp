@@ -46,20 +46,20 @@ Lowered lower_simple(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  return refuse_row_lanes(c, "softmax_gradient_lanes", name_of(c.output(0).dtype), c.output(0).shape);
+  return refuse_row_lanes(c, "softmax_gradient_cpu_lanes", name_of(c.output(0).dtype), c.output(0).shape);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& shape = c.output(0).shape;
   Dispatch dispatch;
-  dispatch.shader = &find_shader("softmax_gradient_lanes", name_of(c.output(0).dtype));
+  dispatch.shader = &find_shader("softmax_gradient_cpu_lanes", name_of(c.output(0).dtype));
   dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())}, {"width", to_u32(shape[-1])}};
   dispatch.groups = {to_u32(ceil_div(shape.rows(), dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace
 

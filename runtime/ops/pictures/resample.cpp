@@ -71,8 +71,9 @@ Lowered lower_rows_in_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels_rows[] = {{"columns", refuses_rows, no_preference, lower_rows},
-                                      {"lanes", refuses_rows, prefer_on_cpu, lower_rows_in_lanes}};
+constexpr KernelDef kernels_rows[] = {
+    {"columns", Target::any, refuses_rows, no_preference, lower_rows},
+    {"cpu_lanes", Target::cpu, refuses_rows, prefer_on_cpu, lower_rows_in_lanes}};
 
 // ---- columns ---------------------------------------------------------------------------------------
 
@@ -111,7 +112,8 @@ Lowered lower_columns(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels_columns[] = {{"simple", refuses_columns, no_preference, lower_columns}};
+constexpr KernelDef kernels_columns[] = {
+    {"simple", Target::any, refuses_columns, no_preference, lower_columns}};
 
 }  // namespace
 

@@ -117,7 +117,7 @@ constexpr uint64_t most_depth = 64, most_weights = 4096;
 
 std::optional<std::string> refuses_rows(const LowerContext& c) {
   if (c.input(input_x).dtype != DType::f32) return "x is f16, it only reads f32";
-  if (auto reason = refuse(c, "grouped_matmul_rows", "f32")) return reason;
+  if (auto reason = refuse(c, "grouped_matmul_cpu_rows", "f32")) return reason;
   const Sizes sizes = sizes_of(c);
   if (sizes.n % 2 != 0 || sizes.k % 2 != 0) {
     return "groups of " + std::to_string(sizes.n) + " x " + std::to_string(sizes.k) +
@@ -138,7 +138,7 @@ Lowered lower_rows(const LowerContext& c) {
   Dispatch& dispatch = lowered.dispatches.front();
   const uint64_t rows = c.input(input_x).shape.rows();
   const uint32_t threads = row_lanes_workgroup_size(c.device(), rows);
-  dispatch.shader = &find_shader("grouped_matmul_rows", "f32");
+  dispatch.shader = &find_shader("grouped_matmul_cpu_rows", "f32");
   constexpr uint64_t most_straight = 1024;  // multiply-adds of a row
   const uint64_t products =
       sizes.groups * sizes.n * sizes.k * (c.attributes().flag("turned") ? sizes.sets : 1);
@@ -154,8 +154,8 @@ Lowered lower_rows(const LowerContext& c) {
   return lowered;
 }
 
-constexpr std::array kernels{KernelDef{"columns", refuses, no_preference, lower},
-                             KernelDef{"rows", refuses_rows, prefer_on_cpu, lower_rows}};
+constexpr std::array kernels{KernelDef{"columns", Target::any, refuses, no_preference, lower},
+                             KernelDef{"cpu_rows", Target::cpu, refuses_rows, prefer_on_cpu, lower_rows}};
 
 }  // namespace
 

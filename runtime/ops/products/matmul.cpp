@@ -10,17 +10,19 @@ namespace vitrine {
 namespace {
 
 constexpr std::array kernels{
-    KernelDef{"tiled", refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
-    KernelDef{"direct", refuse_direct, prefer_direct, lower_direct, direct_configurations,
+    KernelDef{"tiled", Target::any, refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
+    KernelDef{"cpu_direct", Target::cpu, refuse_direct, prefer_direct, lower_direct, direct_configurations,
               direct_likes_layout, direct_writes_layout},
-    KernelDef{"chunks", refuse_chunks, prefer_chunks, lower_chunks, chunks_configurations,
+    KernelDef{"cpu_chunks", Target::cpu, refuse_chunks, prefer_chunks, lower_chunks, chunks_configurations,
               chunks_likes_layout, chunks_writes_layout},
-    KernelDef{"coopmat", refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
-    KernelDef{"small", refuse_small, prefer_small, lower_small},
-    KernelDef{"few_rows", refuse_few_rows, prefer_few_rows, lower_few_rows},
-    KernelDef{"coopmat_flexible", refuse_coopmat_flexible, prefer_coopmat_flexible, lower_coopmat_flexible,
-              coopmat_flexible_configurations},
-    unproven({"coopmat2", refuse_coopmat2, prefer_coopmat2, lower_coopmat2, coopmat2_configurations}),
+    KernelDef{"coopmat", Target::matrix_units, refuse_coopmat, prefer_coopmat, lower_coopmat,
+              coopmat_configurations},
+    KernelDef{"cpu_small", Target::cpu, refuse_small, prefer_small, lower_small},
+    KernelDef{"few_rows", Target::any, refuse_few_rows, prefer_few_rows, lower_few_rows},
+    KernelDef{"coopmat_flexible", Target::matrix_units, refuse_coopmat_flexible, prefer_coopmat_flexible,
+              lower_coopmat_flexible, coopmat_flexible_configurations},
+    unproven({"coopmat2", Target::matrix_units, refuse_coopmat2, prefer_coopmat2, lower_coopmat2,
+              coopmat2_configurations}),
 };
 
 }  // namespace

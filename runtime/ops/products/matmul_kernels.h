@@ -172,13 +172,13 @@ double prefer_coopmat2(const LowerContext& context);
 Lowered lower_coopmat2(const LowerContext& context);
 std::vector<std::string> coopmat2_configurations(const LowerContext& context);
 
-// ---- small: weights of at most 64 x 64, devices that are a CPU ----------------------------------------
+// ---- cpu_small: weights of at most 64 x 64, devices that are a CPU ---------------------------------
 
 std::optional<std::string> refuse_small(const LowerContext& context);
 double prefer_small(const LowerContext& context);
 Lowered lower_small(const LowerContext& context);
 
-// ---- direct: no shared memory, packed weights, devices that are a CPU --------------------------------
+// ---- cpu_direct: no shared memory, packed weights, devices that are a CPU --------------------------
 
 std::optional<std::string> refuse_direct(const LowerContext& context);
 double prefer_direct(const LowerContext& context);
@@ -187,7 +187,7 @@ std::vector<std::string> direct_configurations(const LowerContext& context);
 std::optional<Layout> direct_likes_layout(const LowerContext& context, uint32_t input);
 bool direct_writes_layout(const LowerContext& context, const Layout& layout);
 
-// ---- chunks: the same for such whose loops gather, a dispatch for each chunk of K --------------------
+// ---- cpu_chunks: the same for such whose loops gather, a dispatch for each chunk of K --------------
 
 std::optional<std::string> refuse_chunks(const LowerContext& context);
 double prefer_chunks(const LowerContext& context);

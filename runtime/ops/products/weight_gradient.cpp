@@ -98,7 +98,7 @@ std::optional<std::string> refuse_quads(const LowerContext& c) {
 
 Lowered lower_quads(const LowerContext& c) { return lower_as(c, "f32_quads", 64); }
 
-// How the kernel `lanes` shares out the work: see its shader.
+// How the kernel `cpu_lanes` shares out the work: see its shader.
 struct Lanes {
   uint64_t lanes, groups_each, sums, pieces, parts, rows_each;
 };
@@ -137,8 +137,8 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
   const uint32_t lanes = c.device().subgroup_size;
   if (lanes == 0 || lanes > most_lanes)
     return "subgroups of " + std::to_string(lanes) + " lanes are too wide";
-  if (auto reason = c.missing("weight_gradient_sums", "f32")) return reason;
-  if (auto reason = refuse(c, "weight_gradient_lanes", "f32")) return reason;
+  if (auto reason = c.missing("weight_gradient_cpu_sums", "f32")) return reason;
+  if (auto reason = refuse(c, "weight_gradient_cpu_lanes", "f32")) return reason;
   const Lanes l = lanes_of(c);
   const auto& most = c.device().max_workgroup_count;
   if (l.pieces <= most[0] && l.parts <= most[1] && l.parts * c.output(0).shape.elements() <= UINT32_MAX)
@@ -151,7 +151,7 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
 Dispatch lanes_dispatch(const LowerContext& c, const Lanes& l, uint64_t first_part, uint64_t parts) {
   const Sizes sizes = sizes_of(c);
   Dispatch rows;
-  rows.shader = &find_shader("weight_gradient_lanes", "f32");
+  rows.shader = &find_shader("weight_gradient_cpu_lanes", "f32");
   rows.constants = {{"local_size", to_u32(l.lanes)},
                     {"lanes", to_u32(l.lanes)},
                     {"n", to_u32(sizes.n)},
@@ -214,7 +214,7 @@ Lowered lower_lanes(const LowerContext& c) {
   lowered.scratch.push_back(l.parts * weights * sizeof(float));
   if (bias) lowered.scratch.push_back(l.parts * biases * sizeof(float));
   Dispatch& sums = lowered.dispatches.emplace_back();
-  sums.shader = &find_shader("weight_gradient_sums", "f32");
+  sums.shader = &find_shader("weight_gradient_cpu_sums", "f32");
   sums.constants = {{"local_size", workgroup_size(c.device(), 64)}};
   sums.operands = parts;
   sums.operands.insert(sums.operands.end(), results.begin(), results.end());
@@ -223,9 +223,9 @@ Lowered lower_lanes(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes},
-                                 {"quads", refuse_quads, prefer_on_cpu, lower_quads}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes},
+                                 {"cpu_quads", Target::cpu, refuse_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

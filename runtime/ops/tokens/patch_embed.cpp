@@ -7,13 +7,13 @@
 #include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/moves/transpose.h"
 #include "runtime/ops/moves/unfold.h"
-#include "runtime/ops/products/direct_product.h"
+#include "runtime/ops/products/cpu/direct_product.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/weight_gradient.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/activation.h"
+#include "shaders/tokens/cpu/patch_embed_cpu_rows.h"
 #include "shaders/tokens/patch_embed.h"
-#include "shaders/tokens/patch_embed_rows.h"
 
 namespace vitrine {
 namespace {
@@ -92,7 +92,7 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-// ---- direct: for devices that are a CPU ------------------------------------------------------------
+// ---- cpu_direct: for devices that are a CPU --------------------------------------------------------
 
 DirectProduct product_of(const LowerContext& c, bool in_chunks = false) {
   const Shape& weight = c.input(weight_input).shape;
@@ -114,7 +114,7 @@ DirectProduct product_of(const LowerContext& c, bool in_chunks = false) {
 }
 
 std::optional<std::string> refuses_packed(const LowerContext& c, const DirectProduct& product) {
-  if (auto reason = refuse(c, "patch_embed_rows", "f32")) return reason;
+  if (auto reason = refuse(c, "patch_embed_cpu_rows", "f32")) return reason;
   return refuse_direct_product(c, product);
 }
 
@@ -124,7 +124,7 @@ Lowered lower_packed(const LowerContext& c, const DirectProduct& product) {
   const uint64_t count = product.packed_elements() / product.unroll;
   const uint32_t threads = workgroup_size(c.device(), 64);
   Dispatch rows;
-  rows.shader = &find_shader("patch_embed_rows", "f32");
+  rows.shader = &find_shader("patch_embed_cpu_rows", "f32");
   rows.constants = {{"local_size", threads},
                     {"block_rows", product.block_rows()},
                     {"unroll", product.unroll},
@@ -183,9 +183,9 @@ void backward(GradContext& c) {
 }
 
 constexpr KernelDef kernels[] = {
-    {"tiled", refuses, no_preference, lower},
-    {"direct", refuses_direct, prefer_direct_product, lower_direct, direct_configurations},
-    {"chunks", refuses_chunks, prefer_chunked_product, lower_chunks, chunks_configurations}};
+    {"tiled", Target::any, refuses, no_preference, lower},
+    {"cpu_direct", Target::cpu, refuses_direct, prefer_direct_product, lower_direct, direct_configurations},
+    {"cpu_chunks", Target::cpu, refuses_chunks, prefer_chunked_product, lower_chunks, chunks_configurations}};
 
 }  // namespace
 

@@ -47,7 +47,7 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuses, no_preference, lower}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
 
 void backward(GradContext& c) {
   const Value& tokens = c.input_value(0);
@@ -96,7 +96,8 @@ Lowered lower_gradient(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef gradient_kernels[] = {{"simple", refuses_gradient, no_preference, lower_gradient}};
+constexpr KernelDef gradient_kernels[] = {
+    {"simple", Target::any, refuses_gradient, no_preference, lower_gradient}};
 
 }  // namespace
 

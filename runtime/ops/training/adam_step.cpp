@@ -44,13 +44,13 @@ std::optional<std::string> refuse_simple(const LowerContext& c) {
   return update.refuses(c, "adam_step", false);
 }
 std::optional<std::string> refuse_quads(const LowerContext& c) {
-  return update.refuses(c, "adam_step_quads", true);
+  return update.refuses(c, "adam_step_cpu_quads", true);
 }
 Lowered lower_simple(const LowerContext& c) { return lower_as(c, "adam_step", false); }
-Lowered lower_quads(const LowerContext& c) { return lower_as(c, "adam_step_quads", true); }
+Lowered lower_quads(const LowerContext& c) { return lower_as(c, "adam_step_cpu_quads", true); }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"quads", refuse_quads, prefer_on_cpu, lower_quads}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_quads", Target::cpu, refuse_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

@@ -62,8 +62,8 @@ std::optional<std::string> refuse_quads(const LowerContext& c) {
 // Few groups: each costs a CPU a reduction, and more of them than cores save nothing.
 Lowered lower_quads(const LowerContext& c) { return lower_as(c, "f32_quads", 256, 64, 64); }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"quads", refuse_quads, prefer_on_cpu, lower_quads}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_quads", Target::cpu, refuse_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 

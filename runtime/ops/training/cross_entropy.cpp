@@ -80,21 +80,21 @@ Lowered lower_simple(const LowerContext& c) {
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
-  if (auto reason = refuse(c, "cross_entropy_lanes", variant(c))) return reason;
+  if (auto reason = refuse(c, "cross_entropy_cpu_lanes", variant(c))) return reason;
   return refuse_row_groups(c, c.input(logits_input).shape[0]);
 }
 
 Lowered lower_lanes(const LowerContext& c) {
   const Shape& logits = c.input(logits_input).shape;
   Dispatch dispatch;
-  dispatch.shader = &find_shader("cross_entropy_lanes", variant(c));
+  dispatch.shader = &find_shader("cross_entropy_cpu_lanes", variant(c));
   dispatch.constants = {{"local_size", lanes_workgroup_size(c.device())}, {"classes", to_u32(logits[1])}};
   dispatch.groups = {to_u32(ceil_div(logits[0], dispatch.constant("local_size"))), 1, 1};
   return finish(c, std::move(dispatch));
 }
 
-constexpr KernelDef kernels[] = {{"simple", refuse_simple, no_preference, lower_simple},
-                                 {"lanes", refuse_lanes, prefer_on_cpu, lower_lanes}};
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 Attributes attributes_of(const CrossEntropyOptions& options) {
   return {{"label_smoothing", options.label_smoothing}};

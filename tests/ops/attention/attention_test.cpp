@@ -113,7 +113,8 @@ Lowered lower_tile(const LowerContext& context) {
 template <size_t... indices>
 constexpr auto tile_kernels(std::index_sequence<indices...>) {
   constexpr std::array names{"0", "1", "2", "3", "4", "5", "6", "7"};
-  return std::array{KernelDef{names[indices], refuse_tile<indices>, no_preference, lower_tile<indices>}...};
+  return std::array{
+      KernelDef{names[indices], Target::any, refuse_tile<indices>, no_preference, lower_tile<indices>}...};
 }
 constexpr auto all_tiles = tile_kernels(std::make_index_sequence<8>());
 const OpDef op_attention_tiles{"attention_tiles", infer_attention, attention_flops, all_tiles};
@@ -136,6 +137,7 @@ constexpr std::array<char, 2> block_name{'0' + index / 10, '0' + index % 10};
 template <auto shapes_of, auto refuse_kernel, auto lower_as, size_t... indices>
 constexpr auto block_kernels(std::index_sequence<indices...>) {
   return std::array{KernelDef{{block_name<indices>.data(), 2},
+                              Target::matrix_units,
                               refuse_block<shapes_of, refuse_kernel, indices>,
                               no_preference,
                               lower_block<shapes_of, lower_as, indices>}...};

@@ -133,6 +133,7 @@ Lowered lower_tile(const LowerContext& context) {
 template <bool mixed, size_t... indices>
 constexpr auto tile_kernels(std::index_sequence<indices...>) {
   return std::array{KernelDef{{tile_name<indices>.data(), tile_name<indices>.size()},
+                              Target::any,
                               refuse_tile<mixed, indices>,
                               no_preference,
                               lower_tile<mixed, indices>}...};
@@ -166,6 +167,7 @@ constexpr std::array<char, 2> arrangement_name{'0' + index / 10, '0' + index % 1
 template <auto shapes_of, auto refuse_kernel, auto lower_as, size_t... indices>
 constexpr auto arrangement_kernels(std::index_sequence<indices...>) {
   return std::array{KernelDef{{arrangement_name<indices>.data(), 2},
+                              Target::matrix_units,
                               refuse_arrangement<shapes_of, refuse_kernel, indices>,
                               no_preference,
                               lower_arrangement<shapes_of, lower_as, indices>}...};

@@ -126,8 +126,8 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   CHECK(chosen["f32 only"].contains("matmul=few_rows"));
   CHECK(chosen["16x16x16 matrices"].contains("matmul=coopmat"));
   CHECK(chosen["16x16x16 matrices"].contains("attention=coopmat"));
-  CHECK(chosen["llvmpipe"].contains("matmul=direct"));
-  CHECK(chosen["older llvmpipe"].contains("matmul=chunks"));
+  CHECK(chosen["llvmpipe"].contains("matmul=cpu_direct"));
+  CHECK(chosen["older llvmpipe"].contains("matmul=cpu_chunks"));
   if (try_find_shader("matmul_coopmat2", "f16")) {
     CHECK(chosen["flexible matrices"].contains("matmul=coopmat2"));
     CHECK(chosen["flexible matrices"].contains("attention=coopmat2"));

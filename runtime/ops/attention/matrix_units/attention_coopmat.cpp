@@ -1,0 +1,221 @@
+// The matrix-unit kernel of attention (shaders/attention/matrix_units/attention_coopmat.comp).
+#include <vulkan/vulkan_core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/products/matrix_units/matrix_units.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint64_t widest = 256;
+
+// How a workgroup works: subgroups, the rows of queries of each, and the keys of a step. With 32 rows each
+// fragment of keys and values that is read from shared memory serves two products; `speed` follows from
+// that, and from how many keys share the work on a row between two barriers.
+struct Arrangement {
+  uint32_t subgroups, rows, block_k;
+  double speed;
+};
+constexpr std::array<Arrangement, 11> arrangements{{
+    {4, 32, 64, 1.0},
+    {4, 32, 32, 0.9},
+    {4, 16, 64, 0.75},
+    {4, 16, 32, 0.65},
+    {2, 16, 32, 0.5},
+    {4, 16, 16, 0.45},
+    {1, 16, 32, 0.35},
+    {2, 16, 16, 0.35},
+    {2, 8, 16, 0.2},
+    {1, 16, 16, 0.2},
+    {1, 8, 16, 0.1},
+}};
+
+// Registers of an invocation of the 255 or 256 that there are: what NVK and RADV add for fragments and
+// addresses is up to 60. Subgroups of 64 lanes share as many as two of 32 do, and each lane holds as large a
+// fragment: with more than half of them, RDNA 3 fits only two subgroups on a SIMD.
+uint64_t most_registers(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 200; }
+uint64_t most_registers_with_queries(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 160; }
+
+uint64_t padded(uint64_t width, uint32_t grain) { return round_up(width, grain); }
+
+// Scores, sums of values, and the keys and values that are on their way.
+uint64_t registers_without_queries(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
+  const uint64_t keys = padded(sizes.key_width, shape.matrix.k),
+                 values = padded(sizes.value_width, shape.matrix.n);
+  const uint64_t sums = shape.rows() * (shape.block_k + values) / shape.subgroup_size;
+  const auto load = [&](uint64_t width) { return 4 * ceil_div(shape.block_k * width / 8, shape.threads()); };
+  return sums + load(keys) + load(values);
+}
+
+// AMD holds A's fragments twice in 32 lanes, so that two of f16 in a register don't save any.
+uint64_t query_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
+  return shape.rows() * padded(sizes.key_width, shape.matrix.k) / std::min(shape.subgroup_size, 32u);
+}
+
+bool fits(const AttentionCoopmatShape& shape, const AttentionSizes& sizes, const Capabilities& device,
+          uint32_t shared_bytes_at_most) {
+  if (device.type == DeviceType::cpu) {
+    // It runs matrices for correctness only, and compiles each product on its own: small blocks spare
+    // minutes.
+    if (shape.block_q() > 16 || shape.block_k > 16) return false;
+  } else if (registers_without_queries(shape, sizes) > most_registers(shape.subgroup_size)) {
+    return false;
+  }
+  return fills_subgroups(device, shape.threads()) && shape.threads() <= device.max_workgroup_invocations &&
+         shape.threads() <= device.max_workgroup_size[0] &&
+         (device.max_workgroup_subgroups == 0 || shape.subgroups <= device.max_workgroup_subgroups) &&
+         shape.shared_bytes(sizes) <= shared_bytes_at_most;
+}
+
+std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
+                                              uint32_t subgroup_size, const AttentionSizes& sizes,
+                                              const Capabilities& device) {
+  if (a.rows % matrix.m != 0 || a.block_k % matrix.n != 0 || a.block_k % matrix.k != 0) return std::nullopt;
+  const bool divides = a.rows > subgroup_size ? a.rows % subgroup_size == 0 : subgroup_size % a.rows == 0;
+  const uint32_t sharers = std::max(1u, subgroup_size / a.rows);
+  // Lanes that share a row take eight of its scores at a time.
+  if (!divides || a.block_k % (8 * sharers) != 0) return std::nullopt;
+  AttentionCoopmatShape shape{matrix,    subgroup_size, a.subgroups, a.rows / matrix.m,
+                              a.block_k, false,         a.speed};
+  // Without queries in registers the products aren't unrolled over a head's width.
+  const uint64_t queries = query_registers(shape, sizes);
+  shape.keep_queries =
+      registers_without_queries(shape, sizes) + queries <= most_registers_with_queries(subgroup_size) &&
+      (device.type != DeviceType::cpu || queries <= 32);
+  return shape;
+}
+
+// True when every row of every head begins at a multiple of eight elements and is made of whole eights.
+bool by_eight(const shader::AttentionParams& p) {
+  return (p.key_width | p.value_width | p.q_stride | p.k_stride | p.v_stride | p.q_offset | p.k_offset |
+          p.v_offset) %
+             8 ==
+         0;
+}
+
+std::vector<AttentionCoopmatShape> in_order(const LowerContext& context) {
+  const AttentionSizes sizes = attention_sizes(context);
+  return fastest_first(
+      attention_coopmat_shapes(sizes, context.device()), [&](const AttentionCoopmatShape& shape) {
+        const uint64_t blocks = ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch;
+        return time_in_turns(static_cast<double>(blocks), shape.block_q() / shape.speed, context.device());
+      });
+}
+
+}  // namespace
+
+uint64_t AttentionCoopmatShape::shared_bytes(const AttentionSizes& sizes) const {
+  const uint64_t key_pitch = padded(sizes.key_width, matrix.k) / 8 + 1;
+  const uint64_t value_pitch = padded(sizes.value_width, matrix.n) / 8 + 1;
+  const uint64_t patch_pitch = std::max(block_k / 4, block_k / 8 + matrix.n / 4) | 1;
+  const uint64_t queries = block_q() * key_pitch;
+  const uint64_t rest = block_k * (key_pitch + value_pitch) + block_q() * patch_pitch;
+  return 16 * (keep_queries ? std::max(queries, rest) : queries + rest);
+}
+
+std::string AttentionCoopmatShape::name() const {
+  const auto by = [](uint32_t a, uint32_t b, uint32_t c) {
+    return std::to_string(a) + "x" + std::to_string(b) + "x" + std::to_string(c);
+  };
+  return by(subgroups, blocks_m, block_k) + "/" + by(matrix.m, matrix.n, matrix.k) + "/" +
+         std::to_string(subgroup_size);
+}
+
+std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes& sizes,
+                                                            const Capabilities& device) {
+  const std::vector<CooperativeShape> matrices = half_matrices(device);
+  std::vector<AttentionCoopmatShape> in_budget, fitting;
+  for (const uint32_t subgroup_size : matrix_subgroup_sizes(device)) {
+    for (const CooperativeShape& matrix : matrices) {
+      if (matrix.n % 8 != 0) continue;
+      for (const Arrangement& arrangement : arrangements) {
+        auto shape = shape_of(arrangement, matrix, subgroup_size, sizes, device);
+        if (!shape || !fits(*shape, sizes, device, device.max_shared_bytes)) continue;
+        // A smaller matrix is more instructions for the same work.
+        if (matrix != matrices.front()) shape->speed *= 0.8;
+        fitting.push_back(*shape);
+        if (fits(*shape, sizes, device, shared_budget(device, shape->subgroups))) in_budget.push_back(*shape);
+      }
+    }
+  }
+  // The widest heads leave no room for a second workgroup.
+  return in_budget.empty() ? fitting : in_budget;
+}
+
+Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionCoopmatShape& shape) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const uint64_t blocks = ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch;
+  const shader::AttentionParams params = attention_params(context, blocks);
+  const bool store_lse = context.attributes().flag("store_lse");
+  const bool eights = by_eight(params);
+  const CooperativeShape& matrix = shape.matrix;
+
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("attention_coopmat", "f16");
+  dispatch.constants = {{"local_size", shape.threads()},
+                        {"subgroup_size", shape.subgroup_size},
+                        {"matrix_m", matrix.m},
+                        {"matrix_n", matrix.n},
+                        {"matrix_k", matrix.k},
+                        {"subgroups", shape.subgroups},
+                        {"blocks_m", shape.blocks_m},
+                        {"block_k", shape.block_k},
+                        {"key_width", params.key_width},
+                        {"value_width", params.value_width},
+                        {"by_eight", eights},
+                        {"keep_queries", shape.keep_queries},
+                        {"store_lse", store_lse}};
+  const std::array inputs{Operand::input(attention_input::q), Operand::input(attention_input::k),
+                          Operand::input(attention_input::v)};
+  dispatch.operands.assign(3, Operand::nothing());
+  if (eights) dispatch.operands.assign(inputs.begin(), inputs.end());
+  dispatch.operands.push_back(Operand::output(0));
+  dispatch.operands.push_back(store_lse ? Operand::output(1) : Operand::nothing());
+  for (const Operand& input : inputs) dispatch.operands.push_back(eights ? Operand::nothing() : input);
+  dispatch.set_params(params);
+  dispatch.groups = spread_groups(context.device(), blocks);
+  dispatch.subgroup_size = shape.subgroup_size;
+  dispatch.note = std::to_string(shape.block_q()) + "x" + std::to_string(shape.block_k) + " of " +
+                  std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
+  return lowered;
+}
+
+std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
+  if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
+  if (auto reason = refuse_drops(context)) return reason;
+  if (auto reason = refuse(context, "attention_coopmat", "f16")) return reason;
+  const AttentionSizes sizes = attention_sizes(context);
+  if (std::max(sizes.key_width, sizes.value_width) > widest) {
+    return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
+           std::to_string(widest) + " is possible";
+  }
+  constexpr uint32_t needed = VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT;
+  if ((context.device().subgroup_operations & needed) != needed) {
+    return "the device's subgroups neither shuffle nor vote";
+  }
+  if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
+  if (attention_coopmat_shapes(sizes, context.device()).empty()) {
+    return "no block of its matrices fits the device's workgroups";
+  }
+  return std::nullopt;
+}
+
+// A software driver runs matrices for correctness only.
+double prefer_attention_coopmat(const LowerContext& context) {
+  return context.device().type == DeviceType::cpu ? 0.5 : 2;
+}
+
+Lowered lower_attention_coopmat(const LowerContext& context) {
+  return lower_attention_coopmat_as(context, configured(context, in_order(context)));
+}
+
+std::vector<std::string> attention_coopmat_configurations(const LowerContext& context) {
+  return names_of(in_order(context));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,260 @@
+// The staged matrix-unit kernels of matmul (shaders/products/matrix_units/matmul_coopmat.comp): matrices of a
+// listed shape, and of a flexible one.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "runtime/ops/lowering.h"
+#include "runtime/ops/products/matmul_kernels.h"
+#include "runtime/ops/products/matrix_units/matrix_units.h"
+
+namespace vitrine {
+namespace {
+
+// How a workgroup's tile is shared out: subgroups in each direction, and the outputs of each.
+//
+// A subgroup that makes r x c outputs reads r + c values of f16 from shared memory for r * c multiply-adds.
+// NVIDIA's multiprocessors read 128 bytes a cycle and make 512 (Turing, GA10x) to 2048 (Hopper) multiply-adds
+// of f16 in it: 64x64 (16 a byte) suffices for all, 32x32 (8 a byte) up to GA100's 1024. `speed` follows
+// from that, and a tile's own traffic to memory from its size in the same way.
+struct Arrangement {
+  uint32_t subgroups_m, subgroups_n, rows, columns;
+  double speed;
+};
+constexpr std::array<Arrangement, 9> arrangements{{
+    {2, 4, 64, 64, 1.0},
+    {2, 2, 64, 64, 0.95},
+    {2, 4, 64, 32, 0.9},
+    {2, 2, 64, 32, 0.8},
+    {2, 4, 32, 32, 0.75},
+    {2, 2, 32, 32, 0.6},
+    {2, 2, 16, 32, 0.4},
+    {1, 2, 16, 32, 0.25},
+    {1, 2, 8, 16, 0.1},
+}};
+
+// Registers that the accumulators of an invocation may fill. A GPU has 255 or 256, and with half of
+// them accumulators nothing spills. A software driver runs matrices for correctness only, and compiles each
+// product and each call of an element's function on its own: small tiles spare it minutes.
+uint32_t most_accumulators(const Capabilities& device, bool flexible) {
+  return device.type != DeviceType::cpu ? 128 : flexible ? 16 : 64;
+}
+
+// How far the steps go and whether they have two buffers. The first that fits is taken.
+struct Staging {
+  uint32_t step_k, buffers;
+};
+constexpr std::array<Staging, 4> stagings{{{32, 2}, {16, 2}, {32, 1}, {16, 1}}};
+
+bool fits(const CoopmatShape& shape, const Capabilities& device) {
+  const bool flexible = shape.matrices_m * shape.matrices_n == 1;
+  const uint32_t accumulators =
+      shape.matrices_m * shape.matrices_n * shape.matrix.m * shape.matrix.n / shape.subgroup_size;
+  const uint32_t subgroups = shape.subgroups_m * shape.subgroups_n;
+  return accumulators <= most_accumulators(device, flexible) && fills_subgroups(device, shape.threads()) &&
+         shape.threads() <= device.max_workgroup_invocations &&
+         shape.threads() <= device.max_workgroup_size[0] &&
+         (device.max_workgroup_subgroups == 0 || subgroups <= device.max_workgroup_subgroups) &&
+         shape.shared_bytes() <= shared_budget(device, subgroups);
+}
+
+// The first staging that fits.
+bool stage(CoopmatShape& shape, const Capabilities& device) {
+  return std::ranges::any_of(stagings, [&](const Staging& staging) {
+    shape.step_k = staging.step_k;
+    shape.buffers = staging.buffers;
+    return shape.step_k % shape.matrix.k == 0 && fits(shape, device);
+  });
+}
+
+// Nothing when no staging of it fits the device.
+std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
+                                     uint32_t subgroup_size, double speed, const Capabilities& device) {
+  if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
+  CoopmatShape shape{
+      matrix, subgroup_size,  a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
+      0,      a.speed * speed};
+  if (!stage(shape, device)) return std::nullopt;
+  return shape;
+}
+
+// A subgroup's outputs as one matrix.
+std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const FlexibleShape& grain,
+                                              uint32_t subgroup_size, const Capabilities& device) {
+  // No more than 16 deep, or the fragments of A and W would take as many registers as the sums.
+  const uint32_t depth = to_u32(round_up(16, grain.k));
+  if (a.rows % grain.m != 0 || a.columns % grain.n != 0 || depth % 8 != 0) return std::nullopt;
+  if (std::max({a.rows, a.columns, depth}) > device.flexible_max_dimension) return std::nullopt;
+  CoopmatShape shape{{a.rows, a.columns, depth, "f16", "f16", "f32", "f32"},
+                     subgroup_size,
+                     a.subgroups_m,
+                     a.subgroups_n,
+                     1,
+                     1,
+                     0,
+                     0,
+                     a.speed};
+  if (!stage(shape, device)) return std::nullopt;
+  return shape;
+}
+
+Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, const std::string& variant) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m());
+  const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n());
+  const CooperativeShape& matrix = shape.matrix;
+  const bool by_eight = sizes.k % 8 == 0;
+  const std::vector<NamedConstant> epilogue = epilogue_constants(context);
+  const bool plain = std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
+  const bool rows_aligned = sizes.n * size_of(context.output(0).dtype) % 16 == 0;
+
+  Lowered lowered;
+  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  dispatch.shader = &find_shader("matmul_coopmat", variant);
+  dispatch.constants = epilogue;
+  dispatch.add_constants({{"local_size", shape.threads()},
+                          {"subgroup_size", shape.subgroup_size},
+                          {"matrix_m", matrix.m},
+                          {"matrix_n", matrix.n},
+                          {"matrix_k", matrix.k},
+                          {"subgroups_m", shape.subgroups_m},
+                          {"subgroups_n", shape.subgroups_n},
+                          {"matrices_m", shape.matrices_m},
+                          {"matrices_n", shape.matrices_n},
+                          {"step_k", shape.step_k},
+                          {"buffers", shape.buffers},
+                          {"by_eight", by_eight},
+                          {"by_four", sizes.n % 4 == 0},
+                          {"store_directly", plain && rows_aligned},
+                          {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())}});
+  dispatch.operands = matmul_operands(context);
+  // A and W are bound by eights or by single values.
+  const Operand a = Operand::input(matmul_input::x), w = Operand::input(matmul_input::weight);
+  if (!by_eight) dispatch.operands[0] = dispatch.operands[1] = Operand::nothing();
+  dispatch.operands.insert(dispatch.operands.end(),
+                           {by_eight ? Operand::nothing() : a, by_eight ? Operand::nothing() : w});
+  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
+                                           .n = to_u32(sizes.n),
+                                           .k = to_u32(sizes.k),
+                                           .tiles_m = to_u32(tiles_m),
+                                           .tiles = to_u32(tiles)});
+  dispatch.groups = spread_groups(context.device(), tiles);
+  dispatch.subgroup_size = shape.subgroup_size;
+  dispatch.note = std::to_string(shape.tile_m()) + "x" + std::to_string(shape.tile_n()) + " of " +
+                  std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
+  lowered.in_place = matmul_in_place(context);
+  return lowered;
+}
+
+std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const LowerContext& context) {
+  return fastest_first(std::move(shapes), [&](const CoopmatShape& shape) {
+    return tile_time(shape.worth(), matmul_sizes(context), context.device());
+  });
+}
+
+std::string flexible_variant(const LowerContext& context) { return matmul_variant(context) + "_flexible"; }
+
+}  // namespace
+
+uint32_t CoopmatShape::shared_bytes() const {
+  const uint32_t tiles = 2 * buffers * (tile_m() + tile_n()) * (step_k + 8);
+  const uint32_t strips = 4 * subgroups_m * subgroups_n * matrix.m * (matrices_n * matrix.n + 4);
+  return std::max(tiles, strips);
+}
+
+std::string CoopmatShape::name() const {
+  const auto by = [](uint32_t rows, uint32_t columns) {
+    return std::to_string(rows) + "x" + std::to_string(columns);
+  };
+  return by(subgroups_m, subgroups_n) + "/" + by(matrices_m, matrices_n) + "/" + by(matrix.m, matrix.n) +
+         "x" + std::to_string(matrix.k) + "/" + std::to_string(subgroup_size);
+}
+
+std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
+  std::vector<CoopmatShape> shapes;
+  const std::vector<CooperativeShape> matrices = half_matrices(device);
+  for (const uint32_t subgroup_size : matrix_subgroup_sizes(device)) {
+    for (const CooperativeShape& matrix : matrices) {
+      // The largest matrix comes first; a smaller one is more instructions for the same work, and the other
+      // subgroup size is for tuning.
+      const bool first = matrix == matrices.front() && subgroup_size == matrix_subgroup_sizes(device).front();
+      for (const Arrangement& arrangement : arrangements) {
+        if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device)) {
+          shapes.push_back(*shape);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape) {
+  return lower_staged(context, shape, matmul_variant(context));
+}
+
+std::optional<std::string> refuse_coopmat(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
+  if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
+  if (auto reason = refuse(context, "matmul_coopmat", matmul_variant(context))) return reason;
+  if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
+  if (coopmat_shapes(context.device()).empty()) return "no tile of its matrices fits the device's workgroups";
+  return std::nullopt;
+}
+
+// A software driver runs matrices for correctness only.
+double prefer_coopmat(const LowerContext& context) {
+  return context.device().type == DeviceType::cpu ? 0.5 : 2;
+}
+
+Lowered lower_coopmat(const LowerContext& context) {
+  return lower_coopmat_as(context, configured(context, in_order(coopmat_shapes(context.device()), context)));
+}
+
+std::vector<std::string> coopmat_configurations(const LowerContext& context) {
+  return names_of(in_order(coopmat_shapes(context.device()), context));
+}
+
+std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
+  const std::vector<uint32_t> subgroup_sizes = matrix_subgroup_sizes(device);
+  std::vector<CoopmatShape> shapes;
+  if (subgroup_sizes.empty()) return shapes;
+  for (const FlexibleShape& grain : half_grains(device, 0)) {
+    for (const Arrangement& arrangement : arrangements) {
+      if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device)) {
+        shapes.push_back(*shape);
+      }
+    }
+  }
+  return shapes;
+}
+
+Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape) {
+  return lower_staged(context, shape, flexible_variant(context));
+}
+
+std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
+  if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
+  if (auto reason = refuse(context, "matmul_coopmat", flexible_variant(context))) return reason;
+  if (half_grains(context.device(), 0).empty()) {
+    return "the device lists no flexible matrix of f16 x f16 + f32 for a subgroup";
+  }
+  if (coopmat_flexible_shapes(context.device()).empty()) {
+    return "no tile of flexible matrices fits the device's workgroups";
+  }
+  return std::nullopt;
+}
+
+// Behind the listed shapes, which the driver's hardware has: nobody has measured a GPU's flexible ones here.
+double prefer_coopmat_flexible(const LowerContext& context) { return prefer_coopmat(context) - 0.1; }
+
+Lowered lower_coopmat_flexible(const LowerContext& context) {
+  return lower_coopmat_flexible_as(
+      context, configured(context, in_order(coopmat_flexible_shapes(context.device()), context)));
+}
+
+std::vector<std::string> coopmat_flexible_configurations(const LowerContext& context) {
+  return names_of(in_order(coopmat_flexible_shapes(context.device()), context));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,72 @@
+#include "runtime/ops/products/matrix_units/matrix_units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace vitrine {
+namespace {
+
+constexpr uint32_t amd = 0x1002;
+
+uint64_t products(const CooperativeShape& matrix) { return uint64_t{matrix.m} * matrix.n * matrix.k; }
+
+}  // namespace
+
+std::vector<CooperativeShape> half_matrices(const Capabilities& device) {
+  std::vector<CooperativeShape> matrices;
+  for (const CooperativeShape& matrix : device.cooperative_shapes) {
+    const bool half = matrix.a == "f16" && matrix.b == "f16" && matrix.c == "f32" && matrix.result == "f32";
+    if (half && matrix.k % 8 == 0 && matrix.n % 4 == 0) matrices.push_back(matrix);
+  }
+  std::ranges::stable_sort(matrices, std::ranges::greater(), products);
+  return matrices;
+}
+
+std::vector<FlexibleShape> half_grains(const Capabilities& device, uint32_t workgroup) {
+  std::vector<FlexibleShape> grains;
+  std::ranges::copy_if(device.flexible_shapes, std::back_inserter(grains), [&](const FlexibleShape& grain) {
+    return grain.a == "f16" && grain.b == "f16" && grain.c == "f32" && grain.result == "f32" &&
+           grain.workgroup == workgroup;
+  });
+  return grains;
+}
+
+std::vector<uint32_t> matrix_subgroup_sizes(const Capabilities& device) {
+  if (device.subgroup_size == 0 || !device.supports(Need::subgroup_control)) return {};
+  std::vector<uint32_t> sizes{device.subgroup_size};
+  // RDNA 3 holds each row of A and column of B twice in 32 lanes, four times in 64.
+  constexpr uint32_t narrow = 32;
+  if (device.vendor_id == amd && device.subgroup_size > narrow && device.min_subgroup_size <= narrow) {
+    sizes.insert(sizes.begin(), narrow);
+  }
+  return sizes;
+}
+
+uint32_t shared_budget(const Capabilities& device, uint32_t subgroups) {
+  if (device.vendor_id != amd) return device.max_shared_bytes;
+  // What Vulkan reports is all that a compute unit has. Four waves on each of its two SIMDs hide latencies.
+  constexpr uint32_t waves = 8;
+  return static_cast<uint32_t>(uint64_t{device.max_shared_bytes} * std::min(subgroups, waves) / waves);
+}
+
+double multiprocessors(const Capabilities& device) {
+  if (device.multiprocessors != 0) return device.multiprocessors;
+  return device.type == DeviceType::discrete ? 64 : device.type == DeviceType::cpu ? 4 : 12;
+}
+
+uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device) {
+  const double rows = std::sqrt(multiprocessors(device) * tile_n / tile_m);
+  return static_cast<uint32_t>(std::max(1.0, std::round(rows)));
+}
+
+double time_in_turns(double count, double time_of_each, const Capabilities& device) {
+  return std::ceil(count / multiprocessors(device)) * time_of_each;
+}
+
+double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device) {
+  const auto count = static_cast<double>(ceil_div(sizes.m, tile.tile_m) * ceil_div(sizes.n, tile.tile_n));
+  return time_in_turns(count, tile.tile_m * tile.tile_n / tile.speed, device);
+}
+
+}  // namespace vitrine

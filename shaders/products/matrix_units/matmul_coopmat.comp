@@ -1,0 +1,248 @@
+//! variant f16 OUT=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant f16_f32 OUT=float OUT4=vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant f16_flexible OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant f16_f32_flexible OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+// C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
+//
+//   grid        tiles of tile_m x tile_n outputs, in panels (lib/panels.glsl)
+//   workgroup   subgroups_m x subgroups_n subgroups; walks K in steps of step_k. A step of A [tile_m][step_k]
+//               and W [tile_n][step_k] lies in shared memory as f16. Rows are padded by 16 bytes, so that the
+//               eight rows which a matrix load reads at once begin in eight different groups of banks.
+//               With two buffers the next step is written beside the one that is multiplied, and a step costs
+//               one barrier; with one buffer it costs two
+//   subgroup    matrices_m x matrices_n accumulators of matrix_m x matrix_n (f32), in registers
+//   store       where nothing is fused and the subgroup's part is whole, straight from the accumulators.
+//               Else a strip of matrix_m rows at a time through shared memory, because only there it is known
+//               which element a lane holds; then the epilogue, four columns a lane, with edges
+//
+// The shape of a matrix comes from the device's own list. A step past an edge of K is zero in both operands;
+// a row past an edge is the last row again and is never stored.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#ifdef BY_ELEMENT
+#extension GL_NV_cooperative_matrix2 : require
+#endif
+#include "lib/types.glsl"
+#include "lib/index.glsl"
+#include "lib/panels.glsl"
+#include "products/matmul.h"
+
+// A and W twice: by eight where K is a multiple of eight, else by single values. The other one is not bound.
+layout(push_constant) uniform Push { MatmulParams p; };
+layout(set = 0, binding = 0) readonly buffer A8 { uvec4 a8[]; };
+layout(set = 0, binding = 1) readonly buffer W8 { uvec4 w8[]; };
+layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias[]; };
+layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale[]; };
+layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual[]; };
+layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
+layout(set = 0, binding = 6) readonly buffer A { float16_t a[]; };
+layout(set = 0, binding = 7) readonly buffer W { float16_t w[]; };
+
+#define EPILOGUE_BIAS(column) bias[(column) >> 2][(column)&3]
+#define EPILOGUE_SCALE(column) scale[(column) >> 2][(column)&3]
+#define EPILOGUE_RESIDUAL(at) residual[(at) >> 2][(at)&3]
+#include "lib/epilogue.glsl"
+
+layout(local_size_x_id = 4) in;  // subgroups_m * subgroups_n * subgroup_size
+layout(constant_id = 5) const uint subgroup_size = 32;  // the pipeline requires this size and full subgroups
+layout(constant_id = 6) const uint matrix_m = 16;
+layout(constant_id = 7) const uint matrix_n = 16;
+layout(constant_id = 8) const uint matrix_k = 16;
+layout(constant_id = 9) const uint subgroups_m = 1;
+layout(constant_id = 10) const uint subgroups_n = 1;
+layout(constant_id = 11) const uint matrices_m = 1;
+layout(constant_id = 12) const uint matrices_n = 1;
+layout(constant_id = 13) const uint step_k = 16;        // a multiple of matrix_k, which is one of 8
+layout(constant_id = 14) const uint buffers = 1;        // 1 or 2
+layout(constant_id = 15) const bool by_eight = false;   // K is a multiple of 8
+layout(constant_id = 16) const bool by_four = false;    // N is a multiple of 4
+layout(constant_id = 17) const bool store_directly = false;  // nothing is fused, rows of C are 16-byte aligned
+layout(constant_id = 18) const uint panel = 16;              // rows of tiles
+
+const uint threads = subgroups_m * subgroups_n * subgroup_size;
+const uint tile_m = subgroups_m * matrices_m * matrix_m;
+const uint tile_n = subgroups_n * matrices_n * matrix_n;
+const uint step8 = step_k / 8;
+const uint pitch = step8 + 1;  // in shared memory, where everything counts 16 bytes
+const uint items_a = tile_m * step8;
+const uint items_w = tile_n * step8;
+const uint loads_a = (items_a + threads - 1) / threads;
+const uint loads_w = (items_w + threads - 1) / threads;
+const uint tile_of_w = tile_m * pitch;
+const uint buffer_size = (tile_m + tile_n) * pitch;
+
+const uint strip_width4 = matrices_n * matrix_n / 4;
+const uint strip_pitch = strip_width4 + 1;
+const uint strip_size = matrix_m * strip_pitch;
+#ifdef BY_ELEMENT
+const uint strips_size = 0;
+#else
+const uint strips_size = subgroups_m * subgroups_n * strip_size;
+#endif
+
+// The tiles, and after the last step the strips.
+shared uvec4 memory[buffers * buffer_size > strips_size ? buffers * buffer_size : strips_size];
+
+// Eight values of a row that starts at `start`, zeros from column p.k on.
+#define FETCH(NAME, EIGHTS, VALUES)                                             \
+  uvec4 NAME(uint start, uint k) {                                              \
+    const uint at = start + k;                                                  \
+    if (by_eight) return k < p.k ? EIGHTS[at >> 3] : uvec4(0);                  \
+    const float16_t zero = float16_t(0.0);                                      \
+    uvec4 eight;                                                                \
+    [[unroll]] for (uint i = 0; i < 4; ++i) {                                   \
+      const float16_t low = k + 2 * i < p.k ? VALUES[at + 2 * i] : zero;        \
+      const float16_t high = k + 2 * i + 1 < p.k ? VALUES[at + 2 * i + 1] : zero; \
+      eight[i] = packFloat2x16(f16vec2(low, high));                             \
+    }                                                                           \
+    return eight;                                                               \
+  }
+FETCH(fetch_a, a8, a)
+FETCH(fetch_w, w8, w)
+
+#define Sum coopmat<float, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
+#define Stored coopmat<OUT, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
+
+#ifdef BY_ELEMENT
+float store_element(const in uint row, const in uint column, const in float sum, const in uint first_row,
+                    const in uint first_column) {
+  const uint m = first_row + row, n = first_column + column;
+  if (m < p.m && n < p.n) {
+    const uint at = m * p.n + n;
+    c[at >> 2][at & 3] = store_as(OUT, epilogue(sum, n, at));
+  }
+  return sum;
+}
+#endif
+
+void main() {
+  const uint tile = linear_group();
+  if (tile >= p.tiles) return;
+  const uvec2 place_of_tile = tile_place(tile, p.tiles_m, p.tiles, panel);
+  const uint first_row = place_of_tile.x * tile_m;
+  const uint first_column = place_of_tile.y * tile_n;
+  const uint thread = gl_LocalInvocationIndex;
+  const uint subgroup_row = (gl_SubgroupID / subgroups_n) * matrices_m * matrix_m;
+  const uint subgroup_column = (gl_SubgroupID % subgroups_n) * matrices_n * matrix_n;
+
+  // Where this invocation's shares of A and W begin, and where they go.
+  uint start_a[loads_a], start_w[loads_w];
+  [[unroll]] for (uint i = 0; i < loads_a; ++i) {
+    start_a[i] = min(first_row + (thread + i * threads) / step8, p.m - 1) * p.k;
+  }
+  [[unroll]] for (uint i = 0; i < loads_w; ++i) {
+    start_w[i] = min(first_column + (thread + i * threads) / step8, p.n - 1) * p.k;
+  }
+#define share_k(i) ((thread + (i)*threads) % step8 * 8)
+#define share_place(i) ((thread + (i)*threads) / step8 * pitch + (thread + (i)*threads) % step8)
+
+  uvec4 next_a[loads_a], next_w[loads_w];
+#define FETCH_STEP(k)                                                                                          \
+  {                                                                                                            \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) next_a[i] = fetch_a(start_a[i], (k) + share_k(i)); \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) next_w[i] = fetch_w(start_w[i], (k) + share_k(i)); \
+  }
+#define PUT_STEP(place)                                                                                     \
+  {                                                                                                         \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                                         \
+      if (items_a % threads == 0 || thread + i * threads < items_a) memory[(place) + share_place(i)] = next_a[i]; \
+    }                                                                                                       \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                                         \
+      if (items_w % threads == 0 || thread + i * threads < items_w) {                                       \
+        memory[(place) + tile_of_w + share_place(i)] = next_w[i];                                           \
+      }                                                                                                     \
+    }                                                                                                       \
+  }
+
+  Sum sums[matrices_m * matrices_n];
+  [[unroll]] for (uint i = 0; i < matrices_m * matrices_n; ++i) sums[i] = Sum(0.0);
+
+  FETCH_STEP(0)
+  PUT_STEP(0)
+  barrier();
+  uint place = 0;
+  [[dont_unroll]] for (uint k = 0; k < p.k; k += step_k) {
+    const bool more = k + step_k < p.k;
+    if (more) FETCH_STEP(k + step_k)
+
+    [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) {
+      coopmat<float16_t, gl_ScopeSubgroup, matrix_m, matrix_k, gl_MatrixUseA> rows[matrices_m];
+      [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
+        coopMatLoad(rows[i], memory, place + (subgroup_row + i * matrix_m) * pitch + kk / 8, pitch,
+                    gl_CooperativeMatrixLayoutRowMajor);
+      }
+      [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
+        coopmat<float16_t, gl_ScopeSubgroup, matrix_k, matrix_n, gl_MatrixUseB> columns;
+        coopMatLoad(columns, memory, place + tile_of_w + (subgroup_column + j * matrix_n) * pitch + kk / 8, pitch,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+        [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
+          sums[i * matrices_n + j] = coopMatMulAdd(rows[i], columns, sums[i * matrices_n + j]);
+        }
+      }
+    }
+
+    if (buffers == 1) barrier();
+    if (buffers == 2) place = buffer_size - place;
+    if (more) PUT_STEP(place)
+    barrier();
+  }
+
+  const uint row_of_subgroup = first_row + subgroup_row;
+  const uint column_of_subgroup = first_column + subgroup_column;
+  if (store_directly && row_of_subgroup + matrices_m * matrix_m <= p.m &&
+      column_of_subgroup + matrices_n * matrix_n <= p.n) {
+    [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
+      [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
+        const uint at = (row_of_subgroup + i * matrix_m) * p.n + column_of_subgroup + j * matrix_n;
+        coopMatStore(Stored(sums[i * matrices_n + j]), c, at / 4, p.n / 4, gl_CooperativeMatrixLayoutRowMajor);
+      }
+    }
+    return;
+  }
+
+#ifdef BY_ELEMENT
+  [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
+    [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
+      Sum stored;
+      coopMatPerElementNV(stored, sums[i * matrices_n + j], store_element, row_of_subgroup + i * matrix_m,
+                          column_of_subgroup + j * matrix_n);
+    }
+  }
+#else
+  // One strip at a time, picked by comparing so that the array of accumulators is only ever indexed by
+  // constants (else drivers move it to memory) while the epilogue's code exists once.
+  const uint strip = gl_SubgroupID * strip_size;
+  [[dont_unroll]] for (uint s = 0; s < matrices_m; ++s) {
+    [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
+      if (i == s) {
+        [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
+          coopMatStore(sums[i * matrices_n + j], memory, strip + j * (matrix_n / 4), strip_pitch,
+                       gl_CooperativeMatrixLayoutRowMajor);
+        }
+      }
+    }
+    subgroupBarrier();
+    for (uint e = gl_SubgroupInvocationID; e < matrix_m * strip_width4; e += subgroup_size) {
+      const uint row = row_of_subgroup + s * matrix_m + e / strip_width4;
+      const uint column = column_of_subgroup + e % strip_width4 * 4;
+      if (row >= p.m || column >= p.n) continue;
+      const vec4 sum = uintBitsToFloat(memory[strip + e / strip_width4 * strip_pitch + e % strip_width4]);
+      const uint at = row * p.n + column;
+      if (by_four) {
+        c[at >> 2] = OUT4(epilogue(sum.x, column, at), epilogue(sum.y, column + 1, at + 1),
+                          epilogue(sum.z, column + 2, at + 2), epilogue(sum.w, column + 3, at + 3));
+      } else {
+        for (uint i = 0; i < 4 && column + i < p.n; ++i) {
+          c[(at + i) >> 2][(at + i) & 3] = store_as(OUT, epilogue(sum[i], column + i, at + i));
+        }
+      }
+    }
+    subgroupBarrier();
+  }
+#endif
+}
