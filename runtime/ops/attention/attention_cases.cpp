@@ -1,18 +1,13 @@
 #include "runtime/ops/attention/attention_cases.h"
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_matmul.h"
-#include "runtime/check/sample.h"
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/attention/attention_kernels.h"
 
 namespace vitrine {
-namespace {
 
-using reference::LoneNode, reference::OpCase, reference::Sample, reference::Values, reference::dtypes,
-    reference::rows_of, reference::rows_sample, reference::some_rows;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> attention_cases() {
   std::vector<OpCase> cases;

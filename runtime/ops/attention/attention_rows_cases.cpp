@@ -1,16 +1,13 @@
 #include <cmath>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/attention/attention_cases.h"
 #include "runtime/ops/attention/attention_rows.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::round_to;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> attention_rows_cases() {
   std::vector<OpCase> cases;

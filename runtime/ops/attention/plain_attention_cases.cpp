@@ -1,14 +1,11 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/attention/attention_cases.h"
 #include "runtime/ops/attention/plain_attention.h"
 
 namespace vitrine {
-namespace {
 
-using reference::OpCase, reference::dtypes;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> plain_attention_cases() {
   std::vector<OpCase> cases;

@@ -1,15 +1,11 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/elementwise/dropout.h"
 #include "runtime/ops/elementwise/random_mask.h"
 #include "shaders/lib/step_state.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::filled, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> dropout_cases() {
   std::vector<OpCase> cases;

@@ -1,16 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/elementwise/magnitude.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::exactly, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> magnitude_cases() {
   std::vector<OpCase> cases;

@@ -1,18 +1,14 @@
 #include <cmath>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_heat.h"
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/explain/attention_heat.h"
 #include "runtime/ops/explain/heat_cases.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::random_tensor,
-    reference::round_to;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> attention_heat_cases() {
   std::vector<OpCase> cases;

@@ -1,12 +1,9 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/explain/attention_rollout.h"
 
 namespace vitrine {
-namespace {
 
-using reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> attention_rollout_cases() {
   constexpr uint64_t batch = 2, tokens = 17;

@@ -1,12 +1,9 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/explain/centered_rows.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> centered_rows_cases() {
   std::vector<OpCase> cases;

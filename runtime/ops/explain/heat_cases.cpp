@@ -1,15 +1,12 @@
 #include "runtime/ops/explain/heat_cases.h"
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_heat.h"
 #include "runtime/ops/explain/heat.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> heat_cases() {
   std::vector<OpCase> cases;

@@ -1,16 +1,13 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_heat.h"
 #include "runtime/ops/explain/principal_colors.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor, reference::round_to;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> principal_colors_cases() {
   std::vector<OpCase> cases;

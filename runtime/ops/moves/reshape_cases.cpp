@@ -1,22 +1,17 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/moves/reshape.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::exactly, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> reshape_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
     const HostTensor x = random_tensor({7, 3, 5, 4}, dtype, 1);
-    cases.push_back(exactly(one_result("a patch embedding's weight", {{x}}, x.values,
-                                       [](Graph& graph, std::span<const ValueId> ids) {
-                                         return reshape(graph, "y", ids[0], {7, 60});
-                                       })));
+    cases.push_back(exactly(one_result(
+        "a patch embedding's weight", {{x}}, x.values,
+        [](Graph& graph, std::span<const ValueId> ids) { return reshape(graph, "y", ids[0], {7, 60}); })));
   }
   return cases;
 }

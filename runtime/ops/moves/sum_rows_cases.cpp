@@ -1,13 +1,10 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/moves/sum_rows.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> sum_rows_cases() {
   std::vector<OpCase> cases;

@@ -1,14 +1,10 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/moves/unfold.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::exactly, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> unfold_cases() {
   std::vector<OpCase> cases;
@@ -25,10 +21,9 @@ std::vector<OpCase> unfold_cases() {
 
 std::vector<OpCase> fold_cases() {
   const HostTensor rows = random_tensor({2, 9, 36}, DType::f32, 1);
-  return {exactly(one_result("patches of 3 x 4", {{rows}}, reference::fold(rows.values, {2, 3, 10, 14}, 3, 4),
-                             [](Graph& graph, std::span<const ValueId> ids) {
-                               return fold(graph, "y", ids[0], 10, 14, {3, 4});
-                             }))};
+  return {exactly(one_result(
+      "patches of 3 x 4", {{rows}}, reference::fold(rows.values, {2, 3, 10, 14}, 3, 4),
+      [](Graph& graph, std::span<const ValueId> ids) { return fold(graph, "y", ids[0], 10, 14, {3, 4}); }))};
 }
 
 }  // namespace vitrine

@@ -1,16 +1,9 @@
-#include "runtime/check/op_case.h"
-#include "runtime/check/reference.h"
-#include "runtime/check/sample.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/norms/softmax.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::LoneNode, reference::OpCase, reference::Sample, reference::dtypes,
-    reference::one_result, reference::random_tensor, reference::rows_of, reference::rows_sample,
-    reference::some_rows;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;

@@ -1,13 +1,10 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/norms/softmax_gradient.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> softmax_gradient_cases() {
   std::vector<OpCase> cases;

@@ -1,13 +1,9 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/pictures/pixel_values.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::exactly, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> pixel_values_cases() {
   const HostTensor values = random_tensor({3, 256}, DType::f32, 1);

@@ -1,16 +1,16 @@
 #include <utility>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/ops/pictures/resample.h"
 #include "runtime/ops/pictures/resample_table.h"
 #include "shaders/pictures/resample.h"
 
 namespace vitrine {
-namespace {
 
-using reference::exactly, reference::HostTensor, reference::one_result, reference::OpCase,
-    reference::random_tensor;
+using namespace cases;
+
+namespace {
 
 constexpr uint32_t columns = 37, rows = 29;
 

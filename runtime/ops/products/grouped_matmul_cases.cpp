@@ -1,15 +1,12 @@
 #include <utility>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/products/grouped_matmul.h"
 
 namespace vitrine {
-namespace {
 
-using reference::OpCase, reference::dtypes, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> grouped_matmul_cases() {
   std::vector<OpCase> cases;

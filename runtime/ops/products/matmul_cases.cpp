@@ -1,18 +1,16 @@
 #include <utility>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/check/reference_matmul.h"
-#include "runtime/check/sample.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 
 namespace vitrine {
-namespace {
 
-using reference::LoneNode, reference::OpCase, reference::Sample, reference::Values,
-    reference::optional_values, reference::random_tensor, reference::rows_of, reference::rows_sample,
-    reference::some_rows;
+using namespace cases;
+
+namespace {
 
 struct MatmulSize {
   uint64_t m, n, k;

@@ -1,15 +1,12 @@
 #include <utility>
 
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/products/weight_gradient.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> weight_gradient_cases() {
   std::vector<OpCase> cases;

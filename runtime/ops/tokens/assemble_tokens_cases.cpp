@@ -1,14 +1,9 @@
-#include "runtime/check/op_case.h"
-#include "runtime/check/reference.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/tokens/assemble_tokens.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::dtypes, reference::one_result,
-    reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> assemble_tokens_cases() {
   std::vector<OpCase> cases;

@@ -1,13 +1,10 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/tokens/assemble_tokens_gradient.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> assemble_tokens_gradient_cases() {
   std::vector<OpCase> cases;

@@ -1,15 +1,9 @@
-#include "runtime/check/op_case.h"
-#include "runtime/check/reference.h"
-#include "runtime/check/sample.h"
+#include "runtime/check/cases.h"
 #include "runtime/ops/tokens/patch_embed.h"
 
 namespace vitrine {
-namespace {
 
-using reference::LoneNode, reference::OpCase, reference::Sample, reference::Values, reference::dtypes,
-    reference::optional_values, reference::random_tensor, reference::rows_sample, reference::some_rows;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> patch_embed_cases() {
   std::vector<OpCase> cases;

@@ -1,14 +1,11 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_training.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/training/clip_scale.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
-
-}  // namespace
+using namespace cases;
 
 std::vector<OpCase> clip_scale_cases() {
   std::vector<OpCase> cases;

@@ -1,11 +1,12 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_training.h"
 #include "runtime/ops/training/cross_entropy.h"
 
 namespace vitrine {
-namespace {
 
-using reference::HostTensor, reference::OpCase, reference::random_tensor;
+using namespace cases;
+
+namespace {
 
 constexpr uint64_t rows = 37, classes = 11;
 constexpr double smoothing = 0.1;

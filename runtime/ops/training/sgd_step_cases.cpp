@@ -1,14 +1,16 @@
-#include "runtime/check/op_case.h"
+#include "runtime/check/cases.h"
 #include "runtime/check/reference_training.h"
 #include "runtime/ops/training/flat_update_cases.h"
 #include "runtime/ops/training/sgd_step.h"
 
 namespace vitrine {
+
+using namespace cases;
+
 namespace {
 
 using flat_update_case::decayed, flat_update_case::first_step, flat_update_case::rate,
     flat_update_case::vector;
-using reference::OpCase;
 
 }  // namespace
 
