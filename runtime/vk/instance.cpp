@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "runtime/util/error.h"
@@ -18,6 +20,10 @@ namespace vitrine {
 namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
+// Older layers don't know what a wait for a timeline semaphore's value orders, and report hazards that are
+// none (KhronosGroup/Vulkan-ValidationLayers, issue 7457, of 1.3.275). This is the oldest whose checks were
+// seen to be right.
+constexpr uint32_t first_layer_that_checks_synchronization = VK_MAKE_API_VERSION(0, 1, 4, 309);
 constexpr std::string_view install_hint =
     "install a Vulkan driver, on Debian and Ubuntu: apt install libvulkan1 mesa-vulkan-drivers";
 
@@ -72,13 +78,22 @@ bool lists(const std::vector<VkExtensionProperties>& extensions, std::string_vie
   return std::ranges::any_of(extensions, [&](const auto& entry) { return entry.extensionName == name; });
 }
 
-bool has_layer(std::string_view name) {
+// The version of Vulkan that the layer was made for; nothing where it isn't installed.
+std::optional<uint32_t> version_of_layer(std::string_view name) {
   uint32_t count = 0;
   check(vkEnumerateInstanceLayerProperties(&count, nullptr), "vkEnumerateInstanceLayerProperties");
   std::vector<VkLayerProperties> listed(count);
   check(vkEnumerateInstanceLayerProperties(&count, listed.data()), "vkEnumerateInstanceLayerProperties");
   listed.resize(count);
-  return std::ranges::any_of(listed, [&](const auto& entry) { return entry.layerName == name; });
+  for (const VkLayerProperties& layer : listed) {
+    if (layer.layerName == name) return layer.specVersion;
+  }
+  return std::nullopt;
+}
+
+std::string text_of_version(uint32_t version) {
+  return std::to_string(VK_API_VERSION_MAJOR(version)) + "." + std::to_string(VK_API_VERSION_MINOR(version)) +
+         "." + std::to_string(VK_API_VERSION_PATCH(version));
 }
 
 void print_to_stderr(const ValidationMessage& message) {
@@ -91,19 +106,19 @@ void print_to_stderr(const ValidationMessage& message) {
 // The layer's configuration in both its languages; it must outlive vkCreateInstance.
 class LayerConfiguration {
  public:
-  LayerConfiguration(Validation mode, bool has_settings) : has_settings_(has_settings) {
-    const bool sync = mode == Validation::sync;
-    set("validate_core", sync);
-    set("check_shaders", sync);
-    set("validate_sync", sync);
-    set("gpuav_enable", !sync);
+  LayerConfiguration(Validation mode, bool checks_synchronization, bool has_settings)
+      : has_settings_(has_settings) {
+    const bool on_the_host = mode == Validation::sync;
+    set("validate_core", on_the_host);
+    set("check_shaders", on_the_host);
+    set("validate_sync", checks_synchronization);
+    set("gpuav_enable", !on_the_host);
     // A repeated message counts each time: whoever captures them must not miss the eleventh.
     set("enable_message_limit", false);
     settings_info_.settingCount = static_cast<uint32_t>(used_);
     settings_info_.pSettings = settings_.data();
-    if (sync) {
-      enabled_ = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-    } else {
+    if (checks_synchronization) enabled_ = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+    if (!on_the_host) {
       enabled_ = {VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT,
                   VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT};
       disabled_ = {VK_VALIDATION_FEATURE_DISABLE_CORE_CHECKS_EXT};
@@ -198,7 +213,8 @@ Validation validation_from_environment() {
 
 Instance::Instance(InstanceOptions options) : messages_(std::make_unique<MessageTarget>()) {
   validation_ = options.validation ? *options.validation : validation_from_environment();
-  messages_->sink = options.sink ? std::move(options.sink) : print_to_stderr;
+  const bool to_stderr = !options.sink;
+  messages_->sink = to_stderr ? print_to_stderr : std::move(options.sink);
 
   load_loader();
   // A loader of Vulkan 1.0 refuses versions above it, and lacks what even looking at a device takes.
@@ -211,10 +227,21 @@ Instance::Instance(InstanceOptions options) : messages_(std::make_unique<Message
   bool has_settings = false;
   std::vector<VkExtensionProperties> available = instance_extensions(nullptr);
   if (validation_ != Validation::off) {
-    if (!has_layer(validation_layer)) {
+    const std::optional<uint32_t> version = version_of_layer(validation_layer);
+    if (!version) {
       throw Error(ErrorCode::failed, "validation was asked for but the layer " +
                                          std::string(validation_layer) +
                                          " is not installed (Debian and Ubuntu: vulkan-validationlayers)");
+    }
+    checks_synchronization_ =
+        validation_ == Validation::sync && *version >= first_layer_that_checks_synchronization;
+    if (validation_ == Validation::sync && !checks_synchronization_ && to_stderr) {
+      std::fprintf(
+          stderr,
+          "vitrine: the validation layer is of version %s: synchronization is not checked, which layers "
+          "before %s get wrong\n",
+          text_of_version(*version).c_str(),
+          text_of_version(first_layer_that_checks_synchronization).c_str());
     }
     layers.push_back(validation_layer);
     for (const VkExtensionProperties& extension : instance_extensions(validation_layer)) {
@@ -261,7 +288,7 @@ Instance::Instance(InstanceOptions options) : messages_(std::make_unique<Message
   const bool listen = validation_ != Validation::off && debug_utils_;
   VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(*messages_);
   VkDebugUtilsMessengerCreateInfoEXT early_messenger = messenger;
-  LayerConfiguration configuration(validation_, has_settings);
+  LayerConfiguration configuration(validation_, checks_synchronization_, has_settings);
   StructureChain chain(info);
   if (listen) chain.add(early_messenger);
   if (validation_ != Validation::off) configuration.add_to(chain);

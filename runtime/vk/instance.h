@@ -16,7 +16,7 @@ namespace vitrine {
 
 enum class Validation : uint8_t {
   off,
-  sync,  // core checks and synchronization checks
+  sync,  // core checks, and synchronization checks where the layer knows enough for these
   gpu,   // checks inside the shaders, without core checks: the layer wants them run apart
 };
 // What VITRINE_VALIDATE asks for: unset, empty or 0: off; 1 or sync; gpu. Else an Error.
@@ -58,6 +58,8 @@ class Instance {
   VkInstance handle() const { return handle_; }
   const InstanceFunctions& functions() const { return functions_; }
   Validation validation() const { return validation_; }
+  // With Validation::sync, unless the layer is one of the older ones that get these checks wrong.
+  bool checks_synchronization() const { return checks_synchronization_; }
   // Objects can be named and commands labelled for debuggers.
   bool debug_utils() const { return debug_utils_; }
 
@@ -67,6 +69,7 @@ class Instance {
  private:
   std::unique_ptr<MessageTarget> messages_;
   Validation validation_ = Validation::off;
+  bool checks_synchronization_ = false;
   bool debug_utils_ = false;
   VkInstance handle_ = VK_NULL_HANDLE;
   InstanceFunctions functions_;

@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <thread>
 
+#include "runtime/graph/bound_dispatch.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/device_choice.h"
+#include "runtime/vk/memory.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {
@@ -66,6 +68,24 @@ TEST_CASE("every repetition of a mistake is reported") {
   const auto device = open_device(instance);
   for (int i = 0; i < 25; ++i) do_something_wrong(*device);
   CHECK(count == 25);
+}
+
+TEST_CASE("a missing barrier is reported, unless the layer is too old to know") {
+  test::test_device();
+  std::vector<ValidationMessage> messages;
+  auto instance = std::make_shared<Instance>(
+      InstanceOptions{.validation = Validation::sync, .sink = [&](const ValidationMessage& message) {
+                        if (!message.about_setup()) messages.push_back(message);
+                      }});
+  const auto device = open_device(instance);
+  const Buffer buffer(*device, BufferKind::device, 4096, "filled twice");
+  run_once(*device, [&](VkCommandBuffer commands) {
+    for (const uint32_t word : {1u, 2u})
+      device->vk().vkCmdFillBuffer(commands, buffer.handle(), 0, VK_WHOLE_SIZE, word);
+  });
+  CHECK(messages.size() == (instance->checks_synchronization() ? 1 : 0));
+  for (const ValidationMessage& message : messages)
+    CHECK_THAT(message.id, ContainsSubstring("SYNC-HAZARD-WRITE-AFTER-WRITE"));
 }
 
 TEST_CASE("an instance without validation says nothing") {
