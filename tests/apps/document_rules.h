@@ -38,6 +38,7 @@ inline const NotRun not_run[] = {
     {"bench/gpu.sh", "needs a GPU"},
     {"bench/zoo.py", "takes many minutes with 20 make-believe GPUs; tests/zoo compiles for them"},
     {"bench/desktop_frames.sh", "draws a window for minutes"},
+    {"tests/drivers/with_driver", "lists drivers, or runs a command on one; tests/drivers says how"},
     {"tests/parity/full_models.py", "downloads models"},
     {"tests/parity/check_preprocess.py", "compares with libraries that no test installs"},
 };

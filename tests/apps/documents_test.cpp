@@ -33,6 +33,7 @@ std::vector<std::string> programs() {
                                  "scripts/run.sh",
                                  "scripts/test.sh",
                                  "scripts/setup.sh",
+                                 "tests/drivers/with_driver",
                                  "ctest"};
   for (const auto& entry : fs::directory_iterator(tree / "bench"))
     found.push_back("bench/" + entry.path().filename().string());
