@@ -121,18 +121,23 @@ PipelineCache::PipelineCache(Device& device, std::optional<std::filesystem::path
   VkPipelineCache handle = VK_NULL_HANDLE;
   check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &handle), "vkCreatePipelineCache");
   handle_ = {device.handle(), handle, device.vk().vkDestroyPipelineCache};
-  saved_bytes_ = data.size();
+  // Not the size of what was given: SwiftShader puts another header in front of that each time.
+  if (!data.empty()) saved_bytes_ = data_bytes();
+}
+
+size_t PipelineCache::data_bytes() const {
+  size_t bytes = 0;
+  check(device_.vk().vkGetPipelineCacheData(device_.handle(), handle_.get(), &bytes, nullptr),
+        "vkGetPipelineCacheData");
+  return bytes;
 }
 
 void PipelineCache::save() {
   if (path_.empty()) return;
-  const VolkDeviceTable& vk = device_.vk();
-  size_t bytes = 0;
-  check(vk.vkGetPipelineCacheData(device_.handle(), handle_.get(), &bytes, nullptr),
-        "vkGetPipelineCacheData");
+  size_t bytes = data_bytes();
   if (bytes <= saved_bytes_) return;
   std::vector<std::byte> data(bytes);
-  check(vk.vkGetPipelineCacheData(device_.handle(), handle_.get(), &bytes, data.data()),
+  check(device_.vk().vkGetPipelineCacheData(device_.handle(), handle_.get(), &bytes, data.data()),
         "vkGetPipelineCacheData");
   data.resize(bytes);
   std::error_code ignored;

@@ -43,6 +43,8 @@ class PipelineCache {
   void save();
 
  private:
+  size_t data_bytes() const;
+
   Device& device_;
   std::filesystem::path path_;  // empty: nowhere
   size_t saved_bytes_ = 0;
