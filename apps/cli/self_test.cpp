@@ -165,7 +165,7 @@ void run_self_tests(const CommonOptions& common, const std::string& only, bool j
   if (json) {
     print_json(verdicts);
     std::printf("%s\n", text_of({{"device", capabilities.name},
-                                 {"driver", capabilities.driver_name + " " + capabilities.driver_info},
+                                 {"driver", driver_text(capabilities)},
                                  {"advice", capabilities.advice},
                                  {"passed", verdicts.tested.size() - failed},
                                  {"failed", failed},

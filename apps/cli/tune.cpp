@@ -13,6 +13,7 @@
 #include "runtime/tune/sweep.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "runtime/vk/device_facts.h"
 
 namespace vitrine::cli {
 namespace {
@@ -102,7 +103,7 @@ void tune(const TuneFlags& flags, const CommonOptions& common) {
   const double ratio = result.heuristic_seconds() / result.best_seconds();
   if (flags.json) {
     print({{"device", capabilities.name},
-           {"driver", capabilities.driver_name + " " + capabilities.driver_info},
+           {"driver", driver_text(capabilities)},
            {"heuristics_ms", result.heuristic_seconds() * 1e3},
            {"tuned_ms", result.best_seconds() * 1e3},
            {"ratio", ratio},

@@ -29,9 +29,13 @@ uint64_t device_local_bytes(const Capabilities& device) {
   return bytes;
 }
 
+std::string driver_text(const Capabilities& device) {
+  return device.driver_name + (device.driver_info.empty() ? "" : " " + device.driver_info);
+}
+
 std::string device_and_driver(const Capabilities& device) {
   const bool named = device.type == DeviceType::cpu && device.name.starts_with(device.driver_name);
-  return device.name + ", " + (named ? "" : device.driver_name + " ") + device.driver_info;
+  return device.name + ", " + (named ? device.driver_info : driver_text(device));
 }
 
 std::string device_heading(const Capabilities& device) {
@@ -43,7 +47,8 @@ std::string device_heading(const Capabilities& device) {
 std::vector<DeviceFact> device_facts(const Capabilities& device) {
   std::vector<DeviceFact> facts;
   facts.push_back({"kind", std::string(name_of(device.type))});
-  facts.push_back({"driver", device.driver_name + ", " + device.driver_info + ", Vulkan " +
+  facts.push_back({"driver", device.driver_name +
+                                 (device.driver_info.empty() ? "" : ", " + device.driver_info) + ", Vulkan " +
                                  version_text(device.api_version)});
   facts.push_back({"supports", to_string(device.has)});
   std::string subgroups = std::to_string(device.subgroup_size);

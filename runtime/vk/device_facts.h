@@ -14,6 +14,8 @@ struct DeviceFact {
 };
 // What `vitrine devices` prints of it; several facts may have the same name.
 std::vector<DeviceFact> device_facts(const Capabilities& device);
+// The driver and what it says of itself, which is nothing in some (SwiftShader).
+std::string driver_text(const Capabilities& device);
 // The device and its driver in one line. A software driver's device has the driver's name in its own, which
 // isn't said twice.
 std::string device_and_driver(const Capabilities& device);

@@ -180,6 +180,16 @@ TEST_CASE("a device and its driver are one line, and a software driver is named 
   device.driver_name = "NVIDIA";
   device.driver_info = "570.86";
   CHECK(device_and_driver(device) == "NVIDIA H100, NVIDIA 570.86");
+
+  // Some say nothing but their name.
+  device.name = "SwiftShader Device (Subzero)";
+  device.driver_name = "SwiftShader driver";
+  device.driver_info = "";
+  CHECK(device_and_driver(device) == "SwiftShader Device (Subzero), SwiftShader driver");
+  const std::vector<DeviceFact> facts = device_facts(device);
+  const auto driver = std::ranges::find(facts, "driver", &DeviceFact::name);
+  REQUIRE(driver != facts.end());
+  CHECK(driver->value == "SwiftShader driver, Vulkan 1.3.0");
 }
 
 TEST_CASE("AMD's own drivers lose emulated cooperative matrices, Mesa's keeps its own") {

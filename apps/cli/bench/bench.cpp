@@ -144,7 +144,7 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
   line["batch"] = m.batch;
   line["dtype"] = name_of(m.dtype);
   line["device"] = device.name;
-  line["driver"] = device.driver_name + " " + device.driver_info;
+  line["driver"] = driver_text(device);
   line["median_ms"] = m.median * 1e3;
   line["min_ms"] = m.least * 1e3;
   line["max_ms"] = m.most * 1e3;

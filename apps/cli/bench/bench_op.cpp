@@ -143,7 +143,7 @@ void print(const OpMeasurement& m, const std::string& op, const std::string& sha
     line["shape"] = shape;
     line["dtype"] = name_of(dtype);
     line["device"] = device.name;
-    line["driver"] = device.driver_name + " " + device.driver_info;
+    line["driver"] = driver_text(device);
     line["kernel"] = m.kernel;
     line["runs"] = m.seconds.size();
     line["median_ms"] = median * 1e3;

@@ -135,7 +135,7 @@ void bench_startup(const ModelFlags& flags, uint64_t batch, bool each_kernel, bo
     line["batch"] = batch;
     line["dtype"] = name_of(dtype);
     line["device"] = caps.name;
-    line["driver"] = caps.driver_name + " " + caps.driver_info;
+    line["driver"] = driver_text(caps);
     line["total_ms"] = parts.total();
     for (const auto& [part, ms] : parts.ms()) line["parts"].push_back({{"part", part}, {"ms", ms}});
     line["pipelines"] = pipeline_count;

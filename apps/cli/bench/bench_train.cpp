@@ -110,7 +110,7 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
   line["batch"] = config.batch_size;
   line["recompute"] = options.recompute;
   line["device"] = caps.name;
-  line["driver"] = caps.driver_name + " " + caps.driver_info;
+  line["driver"] = driver_text(caps);
   line["median_ms"] = median * 1e3;
   line["min_ms"] = least * 1e3;
   line["max_ms"] = most * 1e3;
