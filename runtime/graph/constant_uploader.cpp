@@ -6,12 +6,23 @@
 #include <cstring>
 
 #include "runtime/graph/conversion.h"
+#include "runtime/util/half.h"
 #include "runtime/vk/result.h"
 
 namespace vitrine {
 namespace {
 
 constexpr uint64_t batch_bytes = 32ull << 20;
+
+// What a shader would make of it, bit for bit. The tensors of a file begin at any byte.
+void widen(std::span<const std::byte> from, DType dtype, std::span<std::byte> to) {
+  for (size_t i = 0; i < from.size() / sizeof(uint16_t); ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, from.data() + i * sizeof bits, sizeof bits);
+    const float value = dtype == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+    std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
+  }
+}
 
 }  // namespace
 
@@ -39,16 +50,22 @@ ConstantUploader::~ConstantUploader() {
 
 void ConstantUploader::add(const ConstantParts& parts, DType dtype, const Dispatch* pack,
                            const BufferSlice& target) {
-  // What the parts hold as they are stored, as `dtype` where that can't be written to its place at once,
+  const bool stores_16_bits = device_.capabilities().supports(Need::storage16);
+  // What is staged of a part: itself, or what the host makes of it where the device can't.
+  const auto staged_as = [&](const ConstantPart& part) {
+    const bool is_16_bits = part.dtype == DType::f16 || part.dtype == DType::bf16;
+    return is_16_bits && dtype == DType::f32 && !stores_16_bits ? dtype : part.dtype;
+  };
+  // What the parts hold as they are staged, as `dtype` where that can't be written to its place at once,
   // and put together where they are packed.
   uint64_t room = 0, plain_bytes = 0;
   for (const ConstantPart& part : parts) {
-    const uint64_t bytes = part.bytes.size() / size_of(part.dtype) * size_of(dtype);
-    room += round_up(part.bytes.size(), alignment_);
-    if (part.dtype != dtype) room += round_up(bytes, alignment_);
+    const uint64_t count = part.bytes.size() / size_of(part.dtype), bytes = count * size_of(dtype);
+    room += round_up(count * size_of(staged_as(part)), alignment_);
+    if (staged_as(part) != dtype) room += round_up(bytes, alignment_);
     plain_bytes += bytes;
   }
-  const bool gathered = pack != nullptr && (parts.size() > 1 || parts.front().dtype != dtype);
+  const bool gathered = pack != nullptr && (parts.size() > 1 || staged_as(parts.front()) != dtype);
   if (gathered) room += round_up(plain_bytes, alignment_);
   Batch& batch = room_for(room);
 
@@ -56,21 +73,27 @@ void ConstantUploader::add(const ConstantParts& parts, DType dtype, const Dispat
   uint64_t offset = 0;
   for (const ConstantPart& part : parts) {
     const uint64_t count = part.bytes.size() / size_of(part.dtype);
+    const DType staged_dtype = staged_as(part);
     const BufferSlice place{plain.buffer, plain.offset + offset, count * size_of(dtype)};
-    const BufferSlice raw = region(batch, part.bytes.size());
-    std::memcpy(batch.staging->mapped().data() + raw.offset, part.bytes.data(), part.bytes.size());
+    const BufferSlice raw = region(batch, count * size_of(staged_dtype));
+    const auto staging = batch.staging->mapped().subspan(raw.offset, raw.bytes);
+    if (staged_dtype == part.dtype) {
+      std::memcpy(staging.data(), part.bytes.data(), part.bytes.size());
+    } else {
+      widen(part.bytes, part.dtype, staging);
+    }
     const BufferSlice staged{batch.staging.get(), raw.offset, raw.bytes};
-    if (part.dtype == dtype && (pack == nullptr || gathered)) {
+    if (staged_dtype == dtype && (pack == nullptr || gathered)) {
       copy(batch, staged, place);
     } else {
       if (batch.work) copy(batch, staged, raw);
       barrier(batch);
     }
-    if (part.dtype != dtype) {
+    if (staged_dtype != dtype) {
       // No descriptor can begin at any offset: where the place is not aligned, convert elsewhere and copy.
       const bool aligned = place.offset % alignment_ == 0;
       const BufferSlice converted = aligned ? place : region(batch, place.bytes);
-      const Lowered lowered = lower_conversion(part.dtype, dtype, count, device_.capabilities());
+      const Lowered lowered = lower_conversion(staged_dtype, dtype, count, device_.capabilities());
       for (const Dispatch& step : lowered.dispatches) dispatch(batch, step, raw, converted);
       if (!aligned) {
         barrier(batch);

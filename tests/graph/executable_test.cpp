@@ -71,10 +71,12 @@ TEST_CASE("constants are converted on load, part by part") {
   expected.insert(expected.end(), b.values.begin(), b.values.end());
   expected.insert(expected.end(), c.values.begin(), c.values.end());
   CHECK(load_through(device, {a, b, c}, {6, 5}, DType::f32) == expected);
-
-  for (double& value : expected) value = round_to(DType::f16, value);
-  CHECK(load_through(device, {a, b, c}, {6, 5}, DType::f16) == expected);
   CHECK(load_through(device, {c}, {1, 5}, DType::f32) == c.values);
+
+  if (stores(DType::f16)) {
+    for (double& value : expected) value = round_to(DType::f16, value);
+    CHECK(load_through(device, {a, b, c}, {6, 5}, DType::f16) == expected);
+  }
   require_no_validation_messages();
 }
 
