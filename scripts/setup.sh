@@ -3,7 +3,7 @@
 # run.sh and test.sh source it, and it can be run by itself. What is installed already is left
 # alone: a second run calls no package manager and needs no network.
 #
-#   scripts/setup.sh [--tests]              --tests: what only the tests use, too
+#   scripts/setup.sh [--tests]              --tests: what only the tests use, too, and SwiftShader to test on
 #   scripts/setup.sh --newer-driver         Mesa from Debian's backports, where the software driver is used
 #   scripts/setup.sh --undo-newer-driver    the distribution's own Mesa again
 . "$(dirname "${BASH_SOURCE[0]}")/newer_driver.sh"
@@ -170,7 +170,10 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   set -euo pipefail
   case ${1:-} in
     '') setup false ;;
-    --tests) setup true ;;
+    --tests)
+      setup true
+      # A second driver to test on; with it or without, all else is ready.
+      "$(dirname "$0")/../tests/drivers/get_swiftshader" >/dev/null || say "going on without SwiftShader" ;;
     --newer-driver) newer_driver "$(dirname "$0")/.." ;;
     --undo-newer-driver) undo_newer_driver ;;
     *) say "setup.sh: unknown option $1 (--tests, --newer-driver, --undo-newer-driver)"; exit 2 ;;
