@@ -209,8 +209,7 @@ TEST_CASE("vitrine attention lays the map over that part of the picture which th
 }
 
 TEST_CASE("vitrine attention --dtype f16 runs in f32 what f16 can't hold") {
-  if (!test::test_device().device->capabilities().supports(Need::storage16))
-    SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   const test::TemporaryFolder folder;
   const std::string image = last_image(folder, "timm_large_hidden");
   const auto weights = [&](const std::string& dtype) {

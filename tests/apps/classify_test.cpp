@@ -235,7 +235,7 @@ TEST_CASE("vitrine classify says what it cannot do") {
 }
 
 TEST_CASE("vitrine classify works in f16, at another size, and with random weights") {
-  test::TestDevice& device = test::test_device();
+  test::test_device();
   const std::string picture = pictures / "jpeg_403x301.jpg";
   const auto random =
       vitrine({"classify", picture, "--arch", "vit_tiny_patch16_224", "--seed", "7", "--json"});
@@ -247,7 +247,7 @@ TEST_CASE("vitrine classify works in f16, at another size, and with random weigh
       vitrine({"classify", picture, "--model", fixtures / "hf_vit", "--image-size", "24x32", "--json"});
   INFO(larger.err);
   CHECK(larger.status == 0);
-  if (!device.device->capabilities().supports(Need::storage16)) return;
+  if (!test::stores(DType::f16)) return;
   const auto half =
       vitrine({"classify", picture, "--model", fixtures / "hf_vit", "--dtype", "f16", "--json"});
   const auto full =

@@ -151,8 +151,7 @@ TEST_CASE("a model's name is looked up in Hugging Face's cache") {
 }
 
 TEST_CASE("vitrine run --dtype f16 says once which layers run in f32, and is right") {
-  if (!test::test_device().device->capabilities().supports(Need::storage16))
-    SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   const test::TemporaryFolder folder;
   const std::filesystem::path fixture = fixtures / "timm_large_hidden";
   const std::string out = folder / "o.npy";

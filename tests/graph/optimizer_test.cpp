@@ -140,7 +140,9 @@ TEST_CASE("the kernels that move 64 bits refuse states that start between two wo
   adam_step(graph, "adam", even, gradient, odd, gradient, step);
   sgd_step(graph, "sgd", odd, gradient, {}, step);
   Capabilities device = test::test_device().device->capabilities();
-  device.storage_alignment = 4;  // so that only the width of the words is in the way
+  // So that only the width of the words is in the way.
+  device.storage_alignment = 4;
+  device.has = device.has | Need::addresses | Need::int64;
   for (const Node& node : graph.nodes()) {
     const LowerContext context(graph, node, device);
     CHECK_FALSE(node.op->kernels[0].refuses(context));

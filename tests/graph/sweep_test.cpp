@@ -131,7 +131,7 @@ TEST_CASE("sweep: what it finds runs, and gives the same result") {
   TestDevice& device = test_device();
   const Capabilities& capabilities = device.device->capabilities();
   for (const DType dtype : {DType::f32, DType::f16}) {
-    if (dtype == DType::f16 && !capabilities.supports(Need::storage16)) continue;
+    if (!stores(dtype)) continue;
     const std::shared_ptr<const Graph> graph = small_graph(dtype);
     size_t told = 0;
     SweepOptions options;
@@ -247,7 +247,11 @@ TEST_CASE("sweep: operators without a sample are tuned, too") {
       CHECK(candidate.fault.empty());
     }
   }
-  CHECK_FALSE(result.found.tuned.empty());
+  if (device.device->capabilities().supports(Need::addresses | Need::int64)) {
+    CHECK_FALSE(result.found.tuned.empty());
+  } else {
+    leave_out("without addresses and int64 the device has one kernel for each of these operators");
+  }
   require_no_validation_messages();
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch'
     const AttentionMaps maps(c, {.layers = all_layers(c), .rollout = true, .rows = all_rows(c)});
     const auto plain = run(weights, fixture, DType::f32, {});
     for (const DType dtype : {DType::f32, DType::f16}) {
-      if (dtype == DType::f16 && !device.device->capabilities().supports(Need::storage16)) continue;
+      if (!test::stores(dtype)) continue;
       INFO(fixture.name << " " << name_of(dtype));
       const auto executable = run(weights, fixture, dtype, maps.taps());
       const double limit = dtype == DType::f32 ? 1e-5 : 2e-2;

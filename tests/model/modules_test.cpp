@@ -54,7 +54,7 @@ void check_fixture(const std::filesystem::path& fixture, const nlohmann::json& m
   const NpyFile reference(fixture / "output.npy");
   const Tensor x = read_tensor(fixture / "input.npy");
   for (const DType dtype : {DType::f32, DType::f16}) {
-    if (dtype == DType::f16 && !device.device->capabilities().supports(Need::storage16)) continue;
+    if (!test::stores(dtype)) continue;
     INFO(fixture.filename().string() << " " << name_of(dtype));
     ModuleRunner run(*device.pipelines, module, *weights, {.dtype = dtype});
     const Tensor out = run(x);

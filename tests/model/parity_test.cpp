@@ -37,17 +37,13 @@ ModelOptions options_of(const std::filesystem::path& fixture, const nlohmann::js
   return options;
 }
 
-bool supports(DType dtype) {
-  return dtype == DType::f32 || test::test_device().device->capabilities().supports(Need::storage16);
-}
-
 // The relative error of one output against its file, checked to be within the fixture's limit.
 void check_output(const std::filesystem::path& reference_file, Model& model, const std::string& what,
                   std::span<const float> images, const nlohmann::json& limits) {
   const std::vector<double> reference = NpyFile(reference_file).values<double>();
   REQUIRE(*std::ranges::max_element(reference) > *std::ranges::min_element(reference));
   for (const DType dtype : {DType::f32, DType::f16}) {
-    if (!supports(dtype)) continue;
+    if (!test::stores(dtype)) continue;
     INFO(shown(reference_file) << " " << name_of(dtype));
     Runner runner(*test::test_device().pipelines, model, {.dtype = dtype, .result = result_named(what)});
     const std::vector<float> out = runner.run(images, 64);

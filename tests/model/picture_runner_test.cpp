@@ -145,7 +145,7 @@ TEST_CASE("capacities are powers of two up to what the device binds") {
 
 TEST_CASE("pictures that overflow f16 are run again with what overflows in f32") {
   test::TestDevice& device = test::test_device();
-  if (!device.device->capabilities().supports(Need::storage16)) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   const Model model = open_model(
       {.model = fixtures / "timm_large_hidden" / "model.safetensors", .arch = {}, .set = {"heads=2"}});
   const Preprocess p = profile_named("timm", 16, 16);

@@ -189,8 +189,7 @@ TEST_CASE("a view shows every layer's, head's and token's weights, and rollout")
 TEST_CASE("a view's result has the bits of PictureRunner's, in f32 and in f16") {
   for (const char* fixture : all_fixtures) {
     for (const DType dtype : {DType::f32, DType::f16}) {
-      if (dtype == DType::f16 && !test::test_device().device->capabilities().supports(Need::storage16))
-        continue;
+      if (!test::stores(dtype)) continue;
       INFO(fixture << " " << name_of(dtype));
       Looking looking(fixture, {.dtype = dtype});
       for (const auto& [width, height] : {std::pair<uint32_t, uint32_t>{50, 33}, {640, 480}, {7, 90}}) {
@@ -323,7 +322,7 @@ TEST_CASE("a picture that is refused leaves what is seen") {
 }
 
 TEST_CASE("a picture that overflows f16 is looked at again with what overflows in f32") {
-  if (!test::test_device().device->capabilities().supports(Need::storage16)) SKIP("no 16-bit storage");
+  test::skip_without_f16();
   const Model model = open_model(
       {.model = fixtures / "timm_large_hidden" / "model.safetensors", .arch = {}, .set = {"heads=2"}});
   std::vector<std::string> said;

@@ -86,8 +86,6 @@ struct Fixture {
   }
 };
 
-bool has_f16() { return test::test_device().device->capabilities().supports(Need::storage16); }
-
 double difference(std::span<const float> found, std::span<const float> expected) {
   return test::relative_error(std::vector<double>(found.begin(), found.end()),
                               std::vector<double>(expected.begin(), expected.end()));
@@ -112,6 +110,7 @@ void check_promoted(Fixture& fixture, const std::vector<std::string>& words) {
 }  // namespace
 
 TEST_CASE("what measures ranges can be stopped while it is made ready, and made later") {
+  test::skip_without_f16();
   const Fixture fixture(tiny(), {});
   RangeGuard guard(*test::test_device().pipelines, fixture.model,
                    [](uint64_t batch) { return ViTGraphOptions{.batch = batch, .dtype = DType::f16}; });
@@ -133,7 +132,7 @@ TEST_CASE("what measures ranges can be stopped while it is made ready, and made 
 }
 
 TEST_CASE("a model whose numbers f16 holds runs in f16 and says nothing") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   Fixture fixture(tiny(), {});
   const std::vector<float> images = fixture.images(3);
   Runner runner = fixture.runner(DType::f16);
@@ -143,13 +142,13 @@ TEST_CASE("a model whose numbers f16 holds runs in f16 and says nothing") {
 }
 
 TEST_CASE("a hidden layer that f16 can't hold runs in f32") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   Fixture fixture(tiny(), {{"blocks.0.mlp.fc1.weight", 8e4f}, {"blocks.0.mlp.fc2.weight", 1e-5f}});
   check_promoted(fixture, {"blocks.0.mlp runs in f32 (", "65504", "blocks.0.mlp.fc1)"});
 }
 
 TEST_CASE("two layers that f16 can't hold are named together") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   ViTConfig config = tiny();
   config.mlp = MlpKind::swiglu;
   config.activation = Activation::silu;
@@ -162,20 +161,20 @@ TEST_CASE("two layers that f16 can't hold are named together") {
 }
 
 TEST_CASE("attention whose values f16 can't hold runs in f32") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   // Values alone cannot be scaled; queries and keys beyond f16 are known from the weights.
   Fixture fixture(tiny(), {{"blocks.0.attn.qkv.weight", 1e5f}, {"blocks.0.attn.proj.weight", 1e-5f}});
   check_promoted(fixture, {"blocks.0.attn runs in f32 (", "blocks.0.attn.qk"});
 }
 
 TEST_CASE("a norm that f16 can't hold makes the layer behind it run in f32") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   Fixture fixture(tiny(), {{"blocks.1.norm2.weight", 1e5f}, {"blocks.1.mlp.fc1.weight", 1e-5f}});
   check_promoted(fixture, {"blocks.1.mlp runs in f32 (", "possible in blocks.1.norm2"});
 }
 
 TEST_CASE("a weight that f16 can't hold is found before anything runs") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   Fixture fixture(tiny(), {{"head.weight", 1e7f}});
   Runner runner = fixture.runner(DType::f16);
   (void)runner.plan(1);
@@ -185,7 +184,7 @@ TEST_CASE("a weight that f16 can't hold is found before anything runs") {
 }
 
 TEST_CASE("heads with maps of their own are looked at as well") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   ViTConfig config = tiny();
   config.per_head_maps = true;
   config.projection = false;
@@ -195,7 +194,7 @@ TEST_CASE("heads with maps of their own are looked at as well") {
 }
 
 TEST_CASE("an overflow in the third batch is found there, and what went before stays") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   // How large each image makes the hidden layer, then a factor that only the last one of the order overflows.
   const auto factors = [](float by) {
     return std::map<std::string, float>{{"blocks.0.mlp.fc1.weight", by}, {"blocks.0.mlp.fc2.weight", 1 / by}};
@@ -233,7 +232,7 @@ TEST_CASE("an overflow in the third batch is found there, and what went before s
 }
 
 TEST_CASE("what isn't finite in f32 either stays so, and nothing is promoted for it") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   SECTION("a NaN among the pixels") {
     Fixture fixture(tiny(), {});
@@ -263,7 +262,7 @@ TEST_CASE("what isn't finite in f32 either stays so, and nothing is promoted for
 }
 
 TEST_CASE("check_range finds the same before anything runs, and how large all layers get") {
-  if (!has_f16()) SKIP("the device has no 16-bit storage");
+  test::skip_without_f16();
   Fixture fixture(tiny(), {{"blocks.0.mlp.fc1.weight", 8e4f}, {"blocks.0.mlp.fc2.weight", 1e-5f}});
   Runner runner = fixture.runner(DType::f16, true);
   const std::vector<float> images = fixture.images(3);

@@ -102,6 +102,24 @@ TestDevice& test_device() {
   return *shared_device;
 }
 
+void leave_out(const std::string& why) {
+  // Catch2 counts the skip when it is asked for; only what it throws would end the test.
+  try {
+    SKIP("left out: " << why);
+  } catch (...) {
+  }
+}
+
+bool stores(DType dtype) {
+  if (size_of(dtype) == 4 || test_device().device->capabilities().supports(Need::storage16)) return true;
+  leave_out(std::string(name_of(dtype)) + ": " + std::string(no_storage16));
+  return false;
+}
+
+void skip_without_f16() {
+  if (!test_device().device->capabilities().supports(Need::storage16)) SKIP(no_storage16);
+}
+
 bool compiles_slowly() { return test_device().device->capabilities().loops_gather; }
 
 void require_no_validation_messages() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/graph/pipeline_store.h"
+#include "runtime/graph/tensor.h"
 #include "runtime/vk/device.h"
 
 namespace vitrine::test {
@@ -19,9 +20,19 @@ struct TestDevice {
 
 // Skips the running test case when there is no device, or fails it when VITRINE_REQUIRE_DEVICE is 1 or all.
 TestDevice& test_device();
-// Whether compiling takes many times as long there (Capabilities::loops_gather). Then a test may leave cases that
-// show little more than others to drivers that compile quickly.
+// Whether compiling takes many times as long there (Capabilities::loops_gather). Then a test may leave cases
+// that show little more than others to drivers that compile quickly.
 bool compiles_slowly();
+
+inline constexpr std::string_view no_storage16 = "the device has no 16-bit storage";
+
+// Notes that the device can't do a part of the running test case, which goes on with the rest: CTest then
+// names the test among those that were skipped, with the reason.
+void leave_out(const std::string& why);
+// Whether the device can store such elements; where it can't, what is of them is left out.
+bool stores(DType dtype);
+// Skips the running test case, or section, which is about f16 alone, where the device can't store it.
+void skip_without_f16();
 
 // Fails the running test case if the validation layers said anything since the last call.
 void require_no_validation_messages();

@@ -1,4 +1,5 @@
-// What the tool says under validation where the layer is too old to check synchronization (runtime/vk/instance.cpp).
+// What the tool says under validation where the layer is too old to check synchronization
+// (runtime/vk/instance.cpp).
 #pragma once
 
 #include <sstream>
