@@ -1,2 +1,2 @@
-# Mesa's software driver, which pretends to be a discrete card: memory of its own, host memory that isn't coherent, kernels for GPUs.
+# Mesa's software driver, which pretends to be a discrete card: its own memory, host memory that isn't coherent.
 pretend discrete_card "$@"
