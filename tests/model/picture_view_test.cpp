@@ -274,19 +274,32 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
   REQUIRE(view.look(second, "second", [](double) { return true; }));
   CHECK(view.weights({.layer = 1}) != before);
   CHECK(std::ranges::equal(view.result(), runner_result(looking, second)));
-  // Rollout and a profile can be stopped, too, and leave what is seen.
+  // Rollout and components can be stopped, too, and leave what is seen.
   const std::vector<float> now = view.weights({.layer = 1});
   CHECK_FALSE(view.roll_out([](double) { return false; }));
   CHECK_FALSE(view.principal_colors([](double) { return false; }).has_value());
   CHECK(view.principal_colors()->width == looking.config().grid_width());
-  CHECK_FALSE(view.profile([](double) { return false; }).has_value());
   CHECK(view.has_picture());
   CHECK(view.weights({.layer = 1, .colors = color_table(ColorMap::grey)}) == now);
+  REQUIRE(view.look(first, "first"));
+  CHECK(view.weights({.layer = 1}) == before);
+  test::require_no_validation_messages();
+}
+
+TEST_CASE("a profile can be stopped, and leaves what is seen") {
+  test::skip_without_timestamps();
+  Looking looking("timm_vit");
+  PictureView& view = looking.view;
+  REQUIRE(view.look(noise(1, 40, 40), "picture"));
+  const std::vector<float> before = view.weights({.layer = 1});
+  CHECK_FALSE(view.profile([](double) { return false; }).has_value());
+  CHECK(view.has_picture());
+  CHECK(view.weights({.layer = 1, .colors = color_table(ColorMap::grey)}) == before);
   const std::optional<Profile> profile = view.profile([](double) { return true; });
   REQUIRE(profile.has_value());
   CHECK(profile->step_seconds.size() == view.executable().plan().steps.size());
-  REQUIRE(view.look(first, "first"));
-  CHECK(view.weights({.layer = 1}) == before);
+  REQUIRE(view.look(noise(2, 40, 40), "another"));
+  CHECK(view.weights({.layer = 1}) != before);
   test::require_no_validation_messages();
 }
 

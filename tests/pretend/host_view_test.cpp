@@ -29,6 +29,12 @@ Parts after(const std::vector<Event>& events) {
   return view.hidden({memory, 0, 100});
 }
 
+Parts without(uint64_t begin, uint64_t end, const Parts& holes) {
+  Parts parts;
+  visit_without(begin, end, holes, [&](uint64_t from, uint64_t to) { parts.emplace_back(from, to); });
+  return parts;
+}
+
 const Barrier compute_to_host =
     to_host(VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT);
 const Barrier copies_to_host = to_host(VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT);

@@ -122,6 +122,10 @@ void skip_without_f16() {
 
 bool compiles_slowly() { return test_device().device->capabilities().loops_gather; }
 
+void skip_without_timestamps() {
+  if (test_device().device->capabilities().timestamp_valid_bits == 0) SKIP("the device has no timestamps");
+}
+
 void require_no_validation_messages() {
   for (const std::string& message : take_messages()) FAIL("validation: " << message);
 }

@@ -33,6 +33,8 @@ void leave_out(const std::string& why);
 bool stores(DType dtype);
 // Skips the running test case, or section, which is about f16 alone, where the device can't store it.
 void skip_without_f16();
+// Skips the running test case where the device's queue doesn't tell the time: phones' often don't.
+void skip_without_timestamps();
 
 // Fails the running test case if the validation layers said anything since the last call.
 void require_no_validation_messages();

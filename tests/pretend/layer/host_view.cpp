@@ -89,15 +89,4 @@ std::vector<std::pair<uint64_t, uint64_t>> HostView::hidden(const MemoryRange& r
   return joined;
 }
 
-std::vector<std::pair<uint64_t, uint64_t>> without(uint64_t begin, uint64_t end,
-                                                   std::span<const std::pair<uint64_t, uint64_t>> holes) {
-  std::vector<std::pair<uint64_t, uint64_t>> parts;
-  for (const auto& [from, to] : holes) {
-    if (begin < from) parts.emplace_back(begin, from);
-    begin = to;
-  }
-  if (begin < end) parts.emplace_back(begin, end);
-  return parts;
-}
-
 }  // namespace vitrine::pretend

@@ -47,8 +47,15 @@ class HostView {
   std::vector<DeviceWrite> writes_;
 };
 
-// The parts of [begin, end) that `holes` leave.
-std::vector<std::pair<uint64_t, uint64_t>> without(uint64_t begin, uint64_t end,
-                                                   std::span<const std::pair<uint64_t, uint64_t>> holes);
+// Calls `visit` with begin and end of each part of [begin, end) that `holes` leave.
+template <typename Visit>
+void visit_without(uint64_t begin, uint64_t end, std::span<const std::pair<uint64_t, uint64_t>> holes,
+                   const Visit& visit) {
+  for (const auto& [from, to] : holes) {
+    if (begin < from) visit(begin, from);
+    begin = to;
+  }
+  if (begin < end) visit(begin, end);
+}
 
 }  // namespace vitrine::pretend

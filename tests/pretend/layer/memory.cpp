@@ -179,10 +179,10 @@ VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice handle, uint32_t count,
               " of a piece of memory and their invalidation no barrier made it visible to the host "
               "(VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT)");
     }
-    for (const auto& [begin, end] : without(bytes->begin, bytes->end, hidden)) {
+    visit_without(bytes->begin, bytes->end, hidden, [&](uint64_t begin, uint64_t end) {
       std::memcpy(bytes->allocation->host_copy.get() + begin, bytes->allocation->device_copy + begin,
                   end - begin);
-    }
+    });
   }
   return VK_SUCCESS;
 }
