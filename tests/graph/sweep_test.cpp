@@ -128,7 +128,6 @@ std::vector<double> result_of(const std::shared_ptr<const Graph>& graph, const P
 }  // namespace
 
 TEST_CASE("sweep: what it finds runs, and gives the same result") {
-  skip_without_timestamps();
   TestDevice& device = test_device();
   const Capabilities& capabilities = device.device->capabilities();
   for (const DType dtype : {DType::f32, DType::f16}) {
@@ -181,7 +180,6 @@ TEST_CASE("sweep: what it finds runs, and gives the same result") {
 }
 
 TEST_CASE("sweep: time that is up ends it, with what was measured by then") {
-  skip_without_timestamps();
   TestDevice& device = test_device();
   SweepOptions options;
   options.seconds = 1e-9;
@@ -192,7 +190,6 @@ TEST_CASE("sweep: time that is up ends it, with what was measured by then") {
 }
 
 TEST_CASE("sweep: what failed before is left out") {
-  skip_without_timestamps();
   TestDevice& device = test_device();
   const std::shared_ptr<const Graph> graph = small_graph(DType::f32);
   const auto node = std::ranges::find(graph->nodes(), &op_softmax, &Node::op);
@@ -238,7 +235,6 @@ TEST_CASE("sweep: a wrong result is found by the sample") {
 }
 
 TEST_CASE("sweep: operators without a sample are tuned, too") {
-  skip_without_timestamps();
   TestDevice& device = test_device();
   const SweepResult result = sweep(*device.pipelines, std::array{graph_without_samples()}, {.seconds = 600});
   CHECK(result.nodes.size() == 5);
@@ -260,7 +256,6 @@ TEST_CASE("sweep: operators without a sample are tuned, too") {
 }
 
 TEST_CASE("sweep: a candidate that fails its operator's cases gets a certificate, and the next is taken") {
-  skip_without_timestamps();
   test_device();
   const SweepResult result = sweep_of(op_short_sum);
   const std::vector<MeasuredCandidate>& measured = result.nodes.at(0).measured;
@@ -273,7 +268,6 @@ TEST_CASE("sweep: a candidate that fails its operator's cases gets a certificate
 }
 
 TEST_CASE("sweep: a candidate that is right on its cases and differs on the node is passed over") {
-  skip_without_timestamps();
   test_device();
   const SweepResult result = sweep_of(op_large_sum);
   const std::vector<MeasuredCandidate>& measured = result.nodes.at(0).measured;
@@ -285,7 +279,6 @@ TEST_CASE("sweep: a candidate that is right on its cases and differs on the node
 }
 
 TEST_CASE("sweep: made-up inputs that lead to nothing prove nothing") {
-  skip_without_timestamps();
   test_device();
   // A table of zeros says that there are no pictures.
   auto graph = std::make_shared<Graph>();
@@ -300,7 +293,6 @@ TEST_CASE("sweep: made-up inputs that lead to nothing prove nothing") {
 }
 
 TEST_CASE("sweep: the sample of attention with dropout drops what the device drops") {
-  skip_without_timestamps();
   auto graph = std::make_shared<Graph>();
   const ValueId qkv = graph->input("qkv", {2, 19, 72}, DType::f32),
                 step = graph->input("step", {VITRINE_STEP_WORDS}, DType::u32);
