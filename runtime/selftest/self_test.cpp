@@ -53,6 +53,15 @@ size_t SelfTests::add(const OpDef& op, std::optional<std::string_view> only_kern
 
 void SelfTests::add(const OpDef& op, const KernelDef& kernel, const std::vector<const OpCase*>& cases,
                     const Capabilities& device) {
+  // What a kernel does on some paths only is run where heuristics would take that kernel: on a CPU those for
+  // CPUs, if one takes the case, and elsewhere the others. All kernels run the other cases.
+  const bool on_cpu = device.type == DeviceType::cpu;
+  const auto is_for_device = [&](const LowerContext& context) {
+    if (kernel.target == Target::cpu) return on_cpu;
+    return !on_cpu || std::ranges::none_of(op.kernels, [&](const KernelDef& other) {
+      return other.target == Target::cpu && !other.refuses(context);
+    });
+  };
   std::string refusal = cases.empty() ? "it has no self-test" : "";
   bool runs = false;
   for (const OpCase* op_case : cases) {
@@ -63,6 +72,7 @@ void SelfTests::add(const OpDef& op, const KernelDef& kernel, const std::vector<
       continue;
     }
     runs = true;
+    if (op_case->for_its_path && !is_for_device(context)) continue;
     std::vector<std::string> configurations{""};
     if (kernel.configurations) configurations = kernel.configurations(context);
     for (std::string& configuration : configurations) {

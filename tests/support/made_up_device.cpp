@@ -2,7 +2,24 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <utility>
+
 namespace vitrine::test {
+namespace {
+
+Capabilities named(std::string name, Capabilities device) {
+  device.name = std::move(name);
+  return device;
+}
+
+Capabilities without_matrices() {
+  Capabilities device = rich_gpu();
+  device.has = Need::storage16 | Need::fp16 | Need::subgroup_control;
+  device.cooperative_shapes.clear();
+  return device;
+}
+
+}  // namespace
 
 Capabilities plain_gpu() {
   Capabilities device;
@@ -61,6 +78,39 @@ Capabilities software_driver() {
       {.heap = 0, .device_local = true, .host_visible = true, .host_coherent = true, .host_cached = true}};
   device.cooperative_shapes = {{8, 8, 8, "f16", "f16", "f16", "f16"}, {8, 8, 8, "f16", "f16", "f32", "f32"}};
   return device;
+}
+
+std::vector<Capabilities> devices_of_all_kinds() {
+  std::vector<Capabilities> all{named("f32 only", plain_gpu()), named("16x16x16 matrices", rich_gpu()),
+                                named("f16 without matrices", without_matrices()),
+                                named("llvmpipe", software_driver())};
+  Capabilities& older = all.emplace_back(named("older llvmpipe", software_driver()));
+  older.loops_gather = true;
+  Capabilities& integrated = all.emplace_back(named("integrated", without_matrices()));
+  integrated.type = DeviceType::integrated;
+  integrated.max_workgroup_size = {128, 128, 64};
+  integrated.max_workgroup_invocations = 128;
+  integrated.max_shared_bytes = 16 << 10;
+  Capabilities& rdna = all.emplace_back(named("RDNA", without_matrices()));
+  rdna.vendor_id = 0x1002;
+  rdna.max_shared_bytes = 64 << 10;
+  Capabilities& gcn = all.emplace_back(named("GCN", rdna));
+  gcn.subgroup_size = gcn.min_subgroup_size = 64;
+  Capabilities& turing = all.emplace_back(named("16x8x16 matrices", rich_gpu()));
+  turing.cooperative_shapes = {{16, 8, 8, "f16", "f16", "f32", "f32"},
+                               {16, 8, 16, "f16", "f16", "f32", "f32"}};
+  turing.max_shared_bytes = 48 << 10;
+  turing.multiprocessors = 40;
+  // With all of VK_NV_cooperative_matrix2; the granularities are made up.
+  Capabilities& flexible = all.emplace_back(named("flexible matrices", turing));
+  flexible.max_subgroup_size = 32;
+  flexible.has = flexible.has | Need::coopmat2_elements | Need::coopmat2_reductions |
+                 Need::coopmat2_conversions | Need::coopmat2_tensors | Need::coopmat2_workgroups;
+  flexible.flexible_max_dimension = 1024;
+  flexible.flexible_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32", 128},
+                              {32, 32, 16, "f16", "f16", "f32", "f32", 256},
+                              {16, 16, 16, "f16", "f16", "f32", "f32", 0}};
+  return all;
 }
 
 }  // namespace vitrine::test

@@ -1,6 +1,8 @@
 // Devices that don't exist, for tests of what is decided from capabilities alone.
 #pragma once
 
+#include <vector>
+
 #include "runtime/vk/capabilities.h"
 
 namespace vitrine::test {
@@ -11,5 +13,8 @@ Capabilities plain_gpu();
 Capabilities rich_gpu();
 // Mesa's software driver as it describes itself.
 Capabilities software_driver();
+
+// One of each kind that kernels and tiles are chosen by, each with a name.
+std::vector<Capabilities> devices_of_all_kinds();
 
 }  // namespace vitrine::test

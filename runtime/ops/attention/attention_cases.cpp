@@ -9,23 +9,39 @@ namespace vitrine {
 
 using namespace cases;
 
+namespace {
+
+OpCase case_of(const AttentionCase& size, DType dtype) {
+  OpCase c;
+  c.label = size.label();
+  c.inputs = size.inputs(dtype);
+  const reference::Attention expected = size.expected(c.inputs);
+  c.expected = {expected.out};
+  if (size.store_lse) c.expected.push_back(expected.lse);
+  size.add_step(c.inputs);
+  c.build = [size](Graph& graph, std::span<const ValueId> ids) {
+    const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
+    return size.store_lse ? std::vector{result.out, result.lse} : std::vector{result.out};
+  };
+  return c;
+}
+
+}  // namespace
+
 std::vector<OpCase> attention_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
     for (const AttentionCase& size :
          {small_attention, usual_attention, dropped_attention, attention_without_lse}) {
       if (dtype == DType::f16 && size.drop_rate != 0) continue;  // weights are dropped in training, in f32
-      OpCase& c = cases.emplace_back();
-      c.label = size.label();
-      c.inputs = size.inputs(dtype);
-      const reference::Attention expected = size.expected(c.inputs);
-      c.expected = {expected.out};
-      if (size.store_lse) c.expected.push_back(expected.lse);
-      size.add_step(c.inputs);
-      c.build = [size](Graph& graph, std::span<const ValueId> ids) {
-        const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
-        return size.store_lse ? std::vector{result.out, result.lse} : std::vector{result.out};
-      };
+      cases.push_back(case_of(size, dtype));
+    }
+  }
+  for (AttentionCase size : trained_attentions) {
+    for (const bool store_lse : {true, false}) {
+      size.store_lse = store_lse;
+      OpCase& c = cases.emplace_back(case_of(size, DType::f32));
+      c.for_its_path = true;
     }
   }
   return cases;

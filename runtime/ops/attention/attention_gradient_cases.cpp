@@ -1,3 +1,4 @@
+#include <iterator>
 #include <utility>
 
 #include "runtime/check/cases.h"
@@ -11,9 +12,12 @@ using namespace cases;
 
 std::vector<OpCase> attention_gradient_cases() {
   std::vector<OpCase> cases;
-  for (const AttentionCase& a : {small_attention, usual_attention, dropped_attention}) {
+  std::vector<AttentionCase> sizes{small_attention, usual_attention, dropped_attention};
+  sizes.insert(sizes.end(), std::begin(trained_attentions), std::end(trained_attentions));
+  for (const AttentionCase& a : sizes) {
     OpCase& c = cases.emplace_back();
     c.label = a.label();
+    c.for_its_path = cases.size() > 3;
     c.inputs = a.inputs(DType::f32);
     const reference::Attention result = a.expected(c.inputs);
     for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},

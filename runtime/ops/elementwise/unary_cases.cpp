@@ -18,6 +18,11 @@ std::vector<OpCase> unary_cases() {
                                      return activate(graph, "y", ids[0], activation);
                                    }));
       }
+      Values half = x.values;
+      for (double& value : half) value *= 0.5;
+      cases.push_back(one_result(
+          "half of " + x.shape.to_string(), {{x}}, std::move(half),
+          [](Graph& graph, std::span<const ValueId> ids) { return scale(graph, "y", ids[0], 0.5); }));
     }
   }
   return cases;

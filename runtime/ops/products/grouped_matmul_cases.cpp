@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "runtime/check/cases.h"
+#include "runtime/check/reference_gradients.h"
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/products/grouped_matmul.h"
 
@@ -24,6 +25,28 @@ std::vector<OpCase> grouped_matmul_cases() {
         return std::vector{grouped_matmul(graph, "y", ids[0], ids[1], ids[2])};
       };
     }
+  }
+  // What a training takes to x: the other way through the weights, summed over the sets.
+  for (const auto& [n, k] : {std::pair<uint64_t, uint64_t>{5, 7}, {4, 4}}) {
+    constexpr uint64_t rows = 11, groups = 6, sets = 3, slices = groups / sets;
+    const HostTensor dy = random_tensor({rows, groups * n}, DType::f32, 4),
+                     weight = random_tensor({groups, n, k}, DType::f32, 5);
+    const Values each = reference::grouped_matmul(dy.values, reference::transpose(weight.values, n, k),
+                                                  Values(groups * k), groups, k, n);
+    Values sums(rows * slices * k);
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t i = 0; i < groups * k; ++i) {
+        sums[row * slices * k + i % (slices * k)] += each[row * groups * k + i];
+      }
+    }
+    OpCase& c = cases.emplace_back();
+    c.label = "6 groups of " + std::to_string(n) + " x " + std::to_string(k) + ", turned";
+    c.for_its_path = true;
+    c.inputs = {{dy}, {weight}};
+    c.expected = {std::move(sums)};
+    c.build = [](Graph& graph, std::span<const ValueId> ids) {
+      return std::vector{grouped_matmul_turned(graph, "y", ids[0], ids[1], sets)};
+    };
   }
   return cases;
 }

@@ -57,6 +57,46 @@ OpCase full_matmul(const MatmulSize& size, DType in, DType out) {
   return c;
 }
 
+// A training's product, of states or of what was computed. The gradients of x and of the weight read the
+// weight and both operands column by column.
+struct TurnedSize {
+  MatmulSize size;
+  bool x = false, weight = false;
+};
+OpCase turned_matmul(const TurnedSize& turned) {
+  const auto [m, n, k] = turned.size;
+  OpCase c;
+  c.label = turned.size.label() + (turned.x        ? ", both transposed"
+                                   : turned.weight ? ", weight transposed"
+                                                   : ", weight computed");
+  HostTensor x = random_tensor({m, k}, DType::f32, 1), weight = random_tensor({n, k}, DType::f32, 2);
+  c.expected = {reference::matmul(x.values, weight.values, m, n, k, {})};
+  if (turned.x) x = {{k, m}, DType::f32, reference::transpose(x.values, m, k)};
+  if (turned.weight) weight = {{k, n}, DType::f32, reference::transpose(weight.values, n, k)};
+  c.inputs = {{std::move(x)}, {std::move(weight)}};
+  c.build = [turned](Graph& graph, std::span<const ValueId> ids) {
+    Attributes attributes{{"activation", int64_t{}}, {"out", static_cast<int64_t>(DType::f32)}};
+    if (turned.x) attributes.set("transposed_x", int64_t{1});
+    if (turned.weight) attributes.set("transposed_weight", int64_t{1});
+    return graph.add(op_matmul, "y", {ids[0], ids[1], {}, {}, {}}, std::move(attributes));
+  };
+  return c;
+}
+// Widths, classes and batches that four and sixteen divide or don't, where trainings have either.
+constexpr TurnedSize turned_sizes[] = {{{131, 265, 384}},
+                                       {{131, 264, 36}},
+                                       {whole, false, true},
+                                       {{131, 264, 36}, false, true},
+                                       {{131, 264, 37}, false, true},
+                                       {whole, true, true},
+                                       {{132, 264, 384}, true, true},
+                                       {{132, 265, 384}, true, true},
+                                       {{131, 264, 37}, true, true},
+                                       {{131, 24, 10}, false, true},
+                                       {{264, 49, 131}, true, true},
+                                       {{64, 49, 1040}, true, true},
+                                       {{29, 10, 384}}};
+
 OpCase for_its_path(OpCase c) {
   c.for_its_path = true;
   return c;
@@ -85,6 +125,7 @@ std::vector<OpCase> matmul_cases() {
     cases.push_back(for_its_path(bare_matmul(whole, in, out)));
     cases.push_back(for_its_path(bare_matmul(few, in, out)));
   }
+  for (const TurnedSize& size : turned_sizes) cases.push_back(for_its_path(turned_matmul(size)));
   return cases;
 }
 

@@ -25,4 +25,13 @@ inline reference::HostTensor first_step(double beta1, double beta2) {
   return step;
 }
 
+// What clipping gives: the factor of the gradients, and their norm.
+inline reference::HostTensor gradient_scale() { return {{2}, DType::f32, {0.625, 3}}; }
+inline reference::HostTensor scaled(reference::HostTensor gradient, bool by_scale) {
+  if (by_scale) {
+    for (double& value : gradient.values) value *= gradient_scale().values[0];
+  }
+  return gradient;
+}
+
 }  // namespace vitrine::flat_update_case
