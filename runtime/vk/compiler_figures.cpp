@@ -13,14 +13,14 @@ struct Word {
   std::optional<double> CompilerFigures::* figure;
 };
 
-constexpr std::array<Word, 30> words{{
+constexpr std::array<Word, 31> words{{
     // Mesa's RADV (AMD). Spilled SGPRs go to lanes of VGPRs, not to memory.
     {"VGPRs", &CompilerFigures::registers},
     {"Spilled VGPRs", &CompilerFigures::spills},
     {"Scratch size", &CompilerFigures::scratch_bytes},
     {"Subgroups per SIMD", &CompilerFigures::occupancy},
     {"Latency", &CompilerFigures::cycles},
-    {"Instructions", &CompilerFigures::instructions},  // Honeykrisp's too
+    {"Instructions", &CompilerFigures::instructions},  // Honeykrisp's and ANV's too
     {"Code size", &CompilerFigures::code_bytes},       // everybody's
     // Mesa's NVK (NVIDIA). "Spills to reg" stay in registers.
     {"Number of GPRs", &CompilerFigures::registers},
@@ -36,18 +36,20 @@ constexpr std::array<Word, 30> words{{
     {"LDP Count", &CompilerFigures::spills},
     {"Max Waves Per Core", &CompilerFigures::occupancy},
     {"Estimated cycles stalled on SY", &CompilerFigures::cycles},
-    {"Instruction Count", &CompilerFigures::instructions},  // ANV's too
+    {"Instruction Count", &CompilerFigures::instructions},  // ANV's too, until 25
     // Mesa's Honeykrisp (Apple).
     {"GPRs", &CompilerFigures::registers},
-    {"Spills", &CompilerFigures::spills},
+    {"Spills", &CompilerFigures::spills},  // ANV's too
     {"Fills", &CompilerFigures::spills},
     {"Scratch", &CompilerFigures::scratch_bytes},
     {"Threads", &CompilerFigures::occupancy},
-    // Mesa's ANV (Intel).
+    // Mesa's ANV (Intel); Cycles and what stands above are its words since 26. Registers are a thread's, of
+    // 32 bytes.
     {"Spill Count", &CompilerFigures::spills},
     {"Fill Count", &CompilerFigures::spills},
     {"Scratch Memory Size", &CompilerFigures::scratch_bytes},
     {"Cycle Count", &CompilerFigures::cycles},
+    {"Cycles", &CompilerFigures::cycles},
     {"Max live registers", &CompilerFigures::registers},
 }};
 

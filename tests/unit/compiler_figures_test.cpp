@@ -24,6 +24,22 @@ TEST_CASE("AMD's figures are understood, and scalar spills stay in registers") {
   CHECK_FALSE(figures.spills_to_memory());
 }
 
+TEST_CASE("Intel's figures are understood in the words of both of its drivers") {
+  const ExecutableStatistics older{
+      "compute",
+      8,
+      {{"Instruction Count", 9}, {"Cycle Count", 70}, {"Spill Count", 2}, {"Max live registers", 90}}};
+  const ExecutableStatistics newer{
+      "compute", 8, {{"Instructions", 9}, {"Cycles", 70}, {"Spills", 2}, {"Max live registers", 90}}};
+  for (const ExecutableStatistics& anv : {older, newer}) {
+    const CompilerFigures figures = figures_of(std::span(&anv, 1));
+    CHECK(figures.registers == 90);
+    CHECK(figures.instructions == 9);
+    CHECK(figures.cycles == 70);
+    CHECK(figures.spills == 2);
+  }
+}
+
 TEST_CASE("spills to memory are found in every driver's words") {
   const std::vector<std::vector<std::pair<std::string, double>>> spilling = {{{"Spilled VGPRs", 3}},
                                                                              {{"Scratch size", 1024}},
