@@ -83,6 +83,10 @@ struct Capabilities {
   uint32_t subgroup_operations = 0;      // VkSubgroupFeatureFlags that compute shaders may use
   uint32_t max_workgroup_subgroups = 0;  // with full subgroups; 0: no bound is known
   uint32_t multiprocessors = 0;          // or compute units; 0: the driver doesn't tell
+  // As vendors publish them (runtime/vk/hardware.h), in words of 32 bits; 0: not known.
+  uint32_t lane_registers = 0;        // that an invocation may have, whatever the size of its subgroup
+  uint32_t subgroup_registers = 0;    // that the invocations of a subgroup share, whatever their number
+  uint32_t matrix_subgroup_size = 0;  // the lanes that matrix units are made for; 0: the device's own size
   std::vector<CooperativeShape> cooperative_shapes;
   std::vector<FlexibleShape> flexible_shapes;
   uint32_t flexible_max_dimension = 0;    // of a flexible matrix, in any direction

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/vk/hardware.h"
 #include "runtime/vk/newer_vulkan.h"
 #include "runtime/vk/result.h"
 
@@ -333,6 +334,7 @@ Capabilities take_snapshot(const InstanceFunctions& functions, VkPhysicalDevice 
       functions.get_features2 != nullptr) {
     read_modern(out, functions, device, extensions);
   }
+  add_hardware_facts(out);
   return out;
 }
 

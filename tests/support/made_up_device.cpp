@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "runtime/vk/hardware.h"
+
 namespace vitrine::test {
 namespace {
 
@@ -66,6 +68,31 @@ Capabilities rich_gpu() {
   return device;
 }
 
+Capabilities arc_gpu() {
+  Capabilities device = rich_gpu();
+  device.name = "Arc GPU";
+  device.vendor_id = 0x8086;
+  device.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
+  device.has = Need::storage16 | Need::fp16 | Need::int8 | Need::int64 | Need::addresses | Need::coopmat |
+               Need::subgroup_control;
+  device.min_subgroup_size = 8;
+  device.max_subgroup_size = 32;
+  device.max_workgroup_subgroups = 64;
+  device.max_shared_bytes = 64 << 10;
+  device.cooperative_shapes = {{8, 8, 16, "f16", "f16", "f32", "f32"}, {8, 8, 32, "s8", "s8", "s32", "s32"}};
+  add_hardware_facts(device);
+  return device;
+}
+
+Capabilities xe2_gpu() {
+  Capabilities device = arc_gpu();
+  device.name = "Xe2 GPU";
+  device.min_subgroup_size = 16;
+  device.cooperative_shapes = {{8, 16, 16, "f16", "f16", "f32", "f32"}};
+  add_hardware_facts(device);
+  return device;
+}
+
 Capabilities software_driver() {
   Capabilities device = rich_gpu();
   device.name = "llvmpipe (LLVM 19.1.7, 256 bits)";
@@ -110,6 +137,8 @@ std::vector<Capabilities> devices_of_all_kinds() {
   flexible.flexible_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32", 128},
                               {32, 32, 16, "f16", "f16", "f32", "f32", 256},
                               {16, 16, 16, "f16", "f16", "f32", "f32", 0}};
+  all.push_back(arc_gpu());
+  all.push_back(xe2_gpu());
   return all;
 }
 

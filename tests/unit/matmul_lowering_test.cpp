@@ -234,6 +234,7 @@ Capabilities rdna3() {
   device.max_subgroup_size = 64;
   device.max_shared_bytes = 64 * 1024;
   device.multiprocessors = 96;
+  device.matrix_subgroup_size = 32;
   device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
   device.subgroup_operations = 0xff;
   return device;

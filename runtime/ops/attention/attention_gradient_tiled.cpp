@@ -3,6 +3,7 @@
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "shaders/attention/attention_gradient.h"
 
 namespace vitrine {
@@ -31,17 +32,15 @@ double registers_of(const AttentionTile& tile, const AttentionSizes& sizes) {
 std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   const Capabilities& device = context.device();
-  // Apple's and Qualcomm's compilers have 128 registers, the others 255.
-  const double most_registers =
-      device.type == DeviceType::discrete || device.type == DeviceType::cpu ? 200 : 140;
   std::vector<AttentionTile> fitting;
   for (const AttentionTile& tile : attention_tiles()) {
     if (tile.threads <= device.max_workgroup_invocations && tile.threads <= device.max_workgroup_size[0] &&
-        shared_bytes_of(tile, sizes) <= device.max_shared_bytes &&
-        registers_of(tile, sizes) <= most_registers) {
+        shared_bytes_of(tile, sizes) <= device.max_shared_bytes) {
       fitting.push_back(tile);
     }
   }
+  fitting = within_registers(fitting, register_budget(device),
+                             [&](const AttentionTile& tile) { return registers_of(tile, sizes); });
   std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
     return attention_tile_time(tile, sizes, device, shared_bytes_of(tile, sizes), registers_of(tile, sizes));
   });

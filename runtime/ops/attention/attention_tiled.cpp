@@ -4,6 +4,7 @@
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 
 namespace vitrine {
 namespace {
@@ -54,20 +55,9 @@ double attention_tile_time(const AttentionTile& tile, const AttentionSizes& size
   const double statistics = i * j * exponential + i * tile.columns * read / 4 + 2 * barrier;
   const double values = tile.slice / 4.0 * std::max(16 * i * value_j, read * (i + 4 * value_j)) + 2 * barrier;
   const auto groups = static_cast<double>(ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch);
-  // Fewer than four waves a SIMD, or warps a scheduler, don't hide memory's latency. Of 64 KiB of shared
-  // memory and 65536 registers that leaves 64 bytes and registers an invocation where they have 64 lanes
-  // (AMD's GCN, Adreno), twice as many where they have 32 (NVIDIA) or where there is twice as much (RDNA).
-  // Apple's compiler takes more registers than that for what is worth it elsewhere.
-  const bool roomy = device.type == DeviceType::discrete && device.min_subgroup_size < 64;
-  const double room = roomy ? 128 : 64;
-  const double crowding =
-      std::max({1.0, static_cast<double>(shared) / (room * tile.threads), registers / room});
-  // How many invocations fill such a device, as for matmul's tiles of 256; Vulkan doesn't tell.
-  const double filled = device.type == DeviceType::discrete ? 96 * 256
-                        : device.type == DeviceType::cpu    ? 256
-                                                            : 24 * 256;
-  const double lanes = groups * tile.threads;
-  return (blocks * (scores + statistics) + slices * values) * crowding * std::max(lanes, filled);
+  const double each = blocks * (scores + statistics) + slices * values;
+  return each * crowding(device, static_cast<double>(shared) / tile.threads, registers) *
+         std::max(groups * tile.threads, filling_invocations(device));
 }
 
 namespace {
@@ -80,13 +70,20 @@ bool aligned(const shader::AttentionParams& p) {
          0;
 }
 
+bool runs(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device) {
+  return tile.threads <= device.max_workgroup_invocations && tile.threads <= device.max_workgroup_size[0] &&
+         shared_bytes(tile, sizes) <= device.max_shared_bytes;
+}
+
 // Those that fit, the best first.
 std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   std::vector<AttentionTile> fitting;
   for (const AttentionTile& tile : tiles) {
-    if (fits(tile, sizes, context.device())) fitting.push_back(tile);
+    if (runs(tile, sizes, context.device())) fitting.push_back(tile);
   }
+  fitting = within_registers(fitting, register_budget(context.device()),
+                             [&](const AttentionTile& tile) { return registers(tile, sizes); });
   std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
     return attention_tile_time(tile, sizes, context.device(), shared_bytes(tile, sizes),
                                registers(tile, sizes));
@@ -110,11 +107,7 @@ uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes) {
 }
 
 bool fits(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device) {
-  // Apple's and Qualcomm's compilers have 128 registers, the others 255.
-  const double most_registers =
-      device.type == DeviceType::discrete || device.type == DeviceType::cpu ? 200 : 140;
-  return tile.threads <= device.max_workgroup_invocations && tile.threads <= device.max_workgroup_size[0] &&
-         shared_bytes(tile, sizes) <= device.max_shared_bytes && registers(tile, sizes) <= most_registers;
+  return runs(tile, sizes, device) && registers(tile, sizes) <= register_budget(device);
 }
 
 Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTile& tile) {

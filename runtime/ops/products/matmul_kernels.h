@@ -51,14 +51,15 @@ struct TileWorth {
 };
 // The tiles' indices, the one that should finish first in front: padding at the edges and an unfilled device
 // count against the large ones, memory traffic and a second dispatch against slices.
-std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes, DeviceType device);
+std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
+                               const Capabilities& device);
 // The same for a kernel's shapes, each of which has a worth().
 template <typename Shape>
 std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& context) {
   std::vector<TileWorth> worths;
   for (const Shape& shape : shapes) worths.push_back(shape.worth());
   std::vector<Shape> in_order;
-  for (const size_t i : rank_tiles(worths, matmul_sizes(context), context.device().type))
+  for (const size_t i : rank_tiles(worths, matmul_sizes(context), context.device()))
     in_order.push_back(shapes[i]);
   return in_order;
 }
@@ -100,6 +101,12 @@ struct TiledShape {
     // vec4, rows of an odd pitch, two more at every eighth k.
     const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
     return 16 * vectors * (overlap ? 2 : 1);
+  }
+  // Of an invocation: its sums, a step's operands, what is staged and where it comes from, and some 20 more.
+  uint32_t registers() const {
+    const uint32_t loads = to_u32(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads()));
+    const uint32_t staged = 16 * loads, operands = thread_m + thread_n;
+    return 20 + thread_m * thread_n + 4 * loads + (overlap ? staged + operands : std::max(staged, operands));
   }
   TileWorth worth() const { return {tile_m, tile_n, speed, slices}; }
   std::string name() const;

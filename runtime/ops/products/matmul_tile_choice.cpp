@@ -2,15 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matmul_kernels.h"
 
 namespace vitrine {
 namespace {
-
-// How many workgroups it takes to fill such a device; Vulkan doesn't tell.
-double filling_groups(DeviceType device) {
-  return device == DeviceType::discrete ? 96 : device == DeviceType::cpu ? 8 : 24;
-}
 
 // What slices cost beyond their products, in multiply-adds. A partial sum is written and read again, 8 bytes,
 // in the time of about 128 of them on discrete and integrated GPUs alike: 10 TFLOP/s beside 320 GB/s, 1
@@ -21,7 +17,7 @@ double slicing_time(const MatmulSizes& sizes, uint32_t slices) {
 }
 
 // The time of a product in multiply-adds of a device that is filled.
-double time_of(const TileWorth& tile, const MatmulSizes& sizes, DeviceType device) {
+double time_of(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device) {
   const auto count = static_cast<double>(ceil_div(sizes.m, tile.tile_m) * ceil_div(sizes.n, tile.tile_n));
   const double work = count * tile.tile_m * tile.tile_n / tile.speed * static_cast<double>(sizes.k);
   return work * std::max(1.0, filling_groups(device) / (count * tile.slices)) +
@@ -34,7 +30,7 @@ constexpr uint64_t shortest_slice = 128;
 }  // namespace
 
 std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
-                               DeviceType device) {
+                               const Capabilities& device) {
   std::vector<size_t> order(tiles.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return time_of(tiles[i], sizes, device); });
@@ -45,7 +41,7 @@ uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilitie
   uint32_t best = 1;
   if (device.type == DeviceType::cpu) return best;  // its cores are few, and filled by few workgroups
   tile.slices = 1;
-  double shortest = time_of(tile, sizes, device.type);
+  double shortest = time_of(tile, sizes, device);
   for (const uint32_t slices : {2u, 3u, 4u, 6u, 8u}) {
     const uint64_t partial_sums = sizes.m * sizes.n * slices;
     if (sizes.k / slices < shortest_slice || 4 * partial_sums > device.max_storage_range ||
@@ -53,7 +49,7 @@ uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilitie
       break;
     }
     tile.slices = slices;
-    const double time = time_of(tile, sizes, device.type);
+    const double time = time_of(tile, sizes, device);
     if (time < shortest) {
       best = slices;
       shortest = time;

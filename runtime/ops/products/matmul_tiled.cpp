@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matmul_kernels.h"
 
 namespace vitrine {
@@ -36,11 +38,15 @@ bool crowds_rdna(const TiledShape& shape, const Capabilities& device) {
          shape.shared_bytes() > 8192 * ceil_div(shape.threads(), 64);
 }
 
-// 8 x 8 sums need about 120 registers an invocation. That leaves GCN two subgroups a SIMD, spills on the
-// Adreno 660, and fills a core of the Apple M1 with a single workgroup. RDNA has four times as many and
-// NVIDIA twice.
-bool has_registers(const Capabilities& device) {
-  return device.type == DeviceType::cpu || (device.type == DeviceType::discrete && !is_gcn(device));
+// What GCN hasn't got enough of: 8 x 8 sums leave it two subgroups a SIMD, too.
+bool crowds_gcn(const TiledShape& shape, const Capabilities& device) {
+  return is_gcn(device) && (shape.overlap || shape.thread_m * shape.thread_n > 32);
+}
+
+bool runs(const TiledShape& shape, const Capabilities& device) {
+  return shape.threads() >= device.min_subgroup_size && shape.threads() <= device.max_workgroup_invocations &&
+         shape.threads() <= device.max_workgroup_size[0] && shape.shared_bytes() <= device.max_shared_bytes &&
+         !crowds_gcn(shape, device);
 }
 
 // Where a multiply-add takes halves at no cost, two to a register as they lie: RDNA's v_fma_mix_f32, and any
@@ -61,10 +67,13 @@ std::string variant_of(const LowerContext& context, DType out, bool mixed) {
 // Those that fit, the best first.
 std::vector<TiledShape> shapes_for(const LowerContext& context) {
   const bool mixed = mixes_halves(context.device()) && !refuse_mixed(context);
-  std::vector<TiledShape> fitting;
+  std::vector<TiledShape> running, fitting;
   for (TiledShape shape : shapes) {
     if (crowds_rdna(shape, context.device())) shape.step_k /= 2;
-    if (!fits(shape, context.device())) continue;
+    if (runs(shape, context.device())) running.push_back(shape);
+  }
+  for (TiledShape shape :
+       within_registers(running, register_budget(context.device()), std::mem_fn(&TiledShape::registers))) {
     // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
     // measured twice as fast as the tiles above it.
     if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
@@ -87,10 +96,7 @@ std::string TiledShape::name() const {
 std::span<const TiledShape> tiled_shapes() { return shapes; }
 
 bool fits(const TiledShape& shape, const Capabilities& device) {
-  return shape.threads() >= device.min_subgroup_size && shape.threads() <= device.max_workgroup_invocations &&
-         shape.threads() <= device.max_workgroup_size[0] && shape.shared_bytes() <= device.max_shared_bytes &&
-         (shape.thread_m * shape.thread_n <= 32 || has_registers(device)) &&
-         !(shape.overlap && is_gcn(device));
+  return runs(shape, device) && shape.registers() <= register_budget(device);
 }
 
 std::optional<std::string> refuse_mixed(const LowerContext& context) {
@@ -147,8 +153,8 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
 std::optional<std::string> refuse_tiled(const LowerContext& context) {
   if (auto reason = refuse(context, "matmul_tiled", matmul_variant(context))) return reason;
   if (auto reason = refuse_slices(context)) return reason;
-  const auto fitting = [&](const TiledShape& shape) { return fits(shape, context.device()); };
-  if (std::none_of(shapes.begin(), shapes.end(), fitting)) return "no tile fits the device's workgroups";
+  const auto running = [&](const TiledShape& shape) { return runs(shape, context.device()); };
+  if (std::none_of(shapes.begin(), shapes.end(), running)) return "no tile fits the device's workgroups";
   return std::nullopt;
 }
 

@@ -45,6 +45,10 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   CHECK(chosen["f32 only"].contains("matmul=few_rows"));
   CHECK(chosen["16x16x16 matrices"].contains("matmul=coopmat"));
   CHECK(chosen["16x16x16 matrices"].contains("attention=coopmat"));
+  CHECK(chosen["Arc GPU"].contains("matmul=coopmat"));
+  CHECK(chosen["Arc GPU"].contains("attention=tiled"));  // matrix units lack registers for heads of 64
+  CHECK(chosen["Xe2 GPU"].contains("matmul=coopmat"));
+  CHECK(chosen["Xe2 GPU"].contains("attention=coopmat"));
   CHECK(chosen["llvmpipe"].contains("matmul=cpu_direct"));
   CHECK(chosen["older llvmpipe"].contains("matmul=cpu_chunks"));
   if (try_find_shader("matmul_coopmat2", "f16")) {

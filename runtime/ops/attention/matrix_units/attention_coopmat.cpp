@@ -6,6 +6,7 @@
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
 
 namespace vitrine {
@@ -20,7 +21,7 @@ struct Arrangement {
   uint32_t subgroups, rows, block_k;
   double speed;
 };
-constexpr std::array<Arrangement, 11> arrangements{{
+constexpr std::array<Arrangement, 13> arrangements{{
     {4, 32, 64, 1.0},
     {4, 32, 32, 0.9},
     {4, 16, 64, 0.75},
@@ -29,31 +30,58 @@ constexpr std::array<Arrangement, 11> arrangements{{
     {4, 16, 16, 0.45},
     {1, 16, 32, 0.35},
     {2, 16, 16, 0.35},
+    {16, 8, 16, 0.35},
+    {8, 8, 16, 0.3},
     {2, 8, 16, 0.2},
     {1, 16, 16, 0.2},
     {1, 8, 16, 0.1},
 }};
 
-// Registers of an invocation of the 255 or 256 that there are: what NVK and RADV add for fragments and
-// addresses is up to 60. Subgroups of 64 lanes share as many as two of 32 do, and each lane holds as large a
-// fragment: with more than half of them, RDNA 3 fits only two subgroups on a SIMD.
-uint64_t most_registers(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 200; }
-uint64_t most_registers_with_queries(uint32_t subgroup_size) { return subgroup_size > 32 ? 72 : 160; }
+// Registers of an invocation: what NVK and RADV add for fragments and addresses is up to 60 of 256. Subgroups
+// of 64 lanes share as many as two of 32 do, and each lane holds as large a fragment: with more than half of
+// them, RDNA 3 fits only two subgroups on a SIMD.
+double most_registers(const Capabilities& device, uint32_t subgroup_size) {
+  const double budget = register_budget(device, subgroup_size);
+  return subgroup_size > 32 ? std::min(budget, 72.0) : budget;
+}
+double most_registers_with_queries(const Capabilities& device, uint32_t subgroup_size) {
+  constexpr double unrolled = 0.8;  // what is left, where the products are unrolled over a head's width
+  return subgroup_size > 32 ? most_registers(device, subgroup_size)
+                            : unrolled * register_budget(device, subgroup_size);
+}
 
 uint64_t padded(uint64_t width, uint32_t grain) { return round_up(width, grain); }
 
-// Scores, sums of values, and the keys and values that are on their way.
-uint64_t registers_without_queries(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
-  const uint64_t keys = padded(sizes.key_width, shape.matrix.k),
-                 values = padded(sizes.value_width, shape.matrix.n);
-  const uint64_t sums = shape.rows() * (shape.block_k + values) / shape.subgroup_size;
+// Of the keys and values that are on their way.
+uint64_t staged_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
   const auto load = [&](uint64_t width) { return 4 * ceil_div(shape.block_k * width / 8, shape.threads()); };
-  return sums + load(keys) + load(values);
+  return load(padded(sizes.key_width, shape.matrix.k)) + load(padded(sizes.value_width, shape.matrix.n));
+}
+
+// These, scores, and sums of values.
+uint64_t registers_without_queries(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
+  const uint64_t values = padded(sizes.value_width, shape.matrix.n);
+  return shape.rows() * (shape.block_k + values) / shape.subgroup_size + staged_registers(shape, sizes);
 }
 
 // AMD holds A's fragments twice in 32 lanes, so that two of f16 in a register don't save any.
 uint64_t query_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
   return shape.rows() * padded(sizes.key_width, shape.matrix.k) / std::min(shape.subgroup_size, 32u);
+}
+
+// Where a subgroup's lanes share its registers, the compiler (Mesa's for Intel) loads all operands of an
+// unrolled product early, and addresses count: each is as long as what it loads, and value by value there are
+// more of them. Without queries in registers it spills.
+bool fits_shared_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes,
+                           const Capabilities& device) {
+  constexpr uint64_t counters = 8;
+  const uint64_t operands =
+      shape.block_k * padded(sizes.value_width, shape.matrix.n) / 2 / shape.subgroup_size;
+  const uint64_t addresses =
+      ((sizes.key_width | sizes.value_width) % 8 == 0 ? 1 : 5) * staged_registers(shape, sizes);
+  const uint64_t registers = registers_without_queries(shape, sizes) + query_registers(shape, sizes) +
+                             operands + addresses + counters;
+  return static_cast<double>(registers) <= registers_of_lane(device, shape.subgroup_size);
 }
 
 bool fits(const AttentionCoopmatShape& shape, const AttentionSizes& sizes, const Capabilities& device,
@@ -62,9 +90,11 @@ bool fits(const AttentionCoopmatShape& shape, const AttentionSizes& sizes, const
     // It runs matrices for correctness only, and compiles each product on its own: small blocks spare
     // minutes.
     if (shape.block_q() > 16 || shape.block_k > 16) return false;
-  } else if (registers_without_queries(shape, sizes) > most_registers(shape.subgroup_size)) {
+  } else if (static_cast<double>(registers_without_queries(shape, sizes)) >
+             most_registers(device, shape.subgroup_size)) {
     return false;
   }
+  if (device.subgroup_registers != 0 && !fits_shared_registers(shape, sizes, device)) return false;
   return fills_subgroups(device, shape.threads()) && shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] &&
          (device.max_workgroup_subgroups == 0 || shape.subgroups <= device.max_workgroup_subgroups) &&
@@ -83,9 +113,10 @@ std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const Cooper
                               a.block_k, false,         a.speed};
   // Without queries in registers the products aren't unrolled over a head's width.
   const uint64_t queries = query_registers(shape, sizes);
+  const bool fit = static_cast<double>(registers_without_queries(shape, sizes) + queries) <=
+                   most_registers_with_queries(device, subgroup_size);
   shape.keep_queries =
-      registers_without_queries(shape, sizes) + queries <= most_registers_with_queries(subgroup_size) &&
-      (device.type != DeviceType::cpu || queries <= 32);
+      device.subgroup_registers != 0 || (fit && (device.type != DeviceType::cpu || queries <= 32));
   return shape;
 }
 
@@ -200,7 +231,7 @@ std::optional<std::string> refuse_attention_coopmat(const LowerContext& context)
   }
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
   if (attention_coopmat_shapes(sizes, context.device()).empty()) {
-    return "no block of its matrices fits the device's workgroups";
+    return "no block of its matrices fits the device's workgroups and registers";
   }
   return std::nullopt;
 }

@@ -7,16 +7,13 @@
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
 
 namespace vitrine {
 namespace {
 
 constexpr uint64_t widest = 256;
-
-// Of f32 in each invocation: scores, sums of values, their factors, maxima and totals, in the 255 registers
-// that NVIDIA's have.
-constexpr uint64_t most_registers = 208;
 
 // `threads` 0: one subgroup.
 struct Arrangement {
@@ -45,13 +42,14 @@ bool fits(const AttentionCoopmat2Shape& shape, const AttentionSizes& sizes, cons
           device.flexible_max_dimension) {
     return false;
   }
+  // Scores, sums of values, their factors, maxima and totals.
   const uint64_t floats = uint64_t{shape.block_q} * (4 * shape.block_k + 2 * shape.value_columns(sizes));
   if (device.type == DeviceType::cpu) {
     // It runs matrices for correctness only, and compiles every element of a block on its own: that of a
     // wider head would take minutes.
     if (shape.block_q * shape.block_k > 128 || std::max(sizes.key_width, sizes.value_width) > 128)
       return false;
-  } else if (floats / shape.threads > most_registers) {
+  } else if (static_cast<double>(floats / shape.threads) > register_budget(device)) {
     return false;
   }
   if (!shape.staged) return true;

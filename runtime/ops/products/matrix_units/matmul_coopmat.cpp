@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
 
@@ -20,24 +21,49 @@ namespace {
 struct Arrangement {
   uint32_t subgroups_m, subgroups_n, rows, columns;
   double speed;
+  // More subgroups with less each, for devices with too few registers for the others.
+  bool spares_registers = false;
 };
-constexpr std::array<Arrangement, 9> arrangements{{
+constexpr std::array<Arrangement, 18> arrangements{{
     {2, 4, 64, 64, 1.0},
     {2, 2, 64, 64, 0.95},
     {2, 4, 64, 32, 0.9},
     {2, 2, 64, 32, 0.8},
+    {8, 4, 16, 32, 0.8, true},
+    {8, 8, 16, 16, 0.76, true},
     {2, 4, 32, 32, 0.75},
+    {4, 4, 16, 32, 0.65, true},
+    {8, 4, 16, 16, 0.62, true},
     {2, 2, 32, 32, 0.6},
+    {4, 2, 16, 32, 0.55, true},
+    {4, 4, 16, 16, 0.5, true},
     {2, 2, 16, 32, 0.4},
     {1, 2, 16, 32, 0.25},
+    {2, 2, 16, 16, 0.2, true},
     {1, 2, 8, 16, 0.1},
+    {2, 2, 8, 16, 0.1, true},
+    {1, 4, 8, 8, 0.1, true},
 }};
 
-// Registers that the accumulators of an invocation may fill. A GPU has 255 or 256, and with half of
-// them accumulators nothing spills. A software driver runs matrices for correctness only, and compiles each
-// product and each call of an element's function on its own: small tiles spare it minutes.
-uint32_t most_accumulators(const Capabilities& device, bool flexible) {
-  return device.type != DeviceType::cpu ? 128 : flexible ? 16 : 64;
+// Registers that the accumulators of an invocation may fill: half of them. A software driver runs matrices
+// for correctness only, and compiles each product and each call of an element's function on its own: small
+// tiles spare it minutes.
+double most_accumulators(const Capabilities& device, uint32_t subgroup_size, bool flexible) {
+  if (device.type == DeviceType::cpu) return flexible ? 16 : 64;
+  return registers_of_lane(device, subgroup_size) / 2;
+}
+
+// Registers of an invocation: the accumulators, a product's operands, what is staged and where it comes from.
+// Where a subgroup's lanes share its registers, the compiler (Mesa's for Intel) loads all operands of a step
+// early, and addresses are as long as what they load.
+double registers_of(const CoopmatShape& shape, const Capabilities& device) {
+  const CooperativeShape& matrix = shape.matrix;
+  const bool early = device.subgroup_registers != 0;
+  const uint32_t rows = shape.matrices_m * matrix.m, columns = shape.matrices_n * matrix.n;
+  const uint32_t operands = early ? (rows + columns) * shape.step_k / 2 : (rows + matrix.n) * matrix.k / 2;
+  const auto loads = [&](uint32_t lines) { return ceil_div(lines * shape.step_k / 8, shape.threads()); };
+  return static_cast<double>(rows * columns + operands) / shape.subgroup_size +
+         (early ? 8.0 : 5.0) * static_cast<double>(loads(shape.tile_m()) + loads(shape.tile_n()));
 }
 
 // How far the steps go and whether they have two buffers. The first that fits is taken.
@@ -51,7 +77,12 @@ bool fits(const CoopmatShape& shape, const Capabilities& device) {
   const uint32_t accumulators =
       shape.matrices_m * shape.matrices_n * shape.matrix.m * shape.matrix.n / shape.subgroup_size;
   const uint32_t subgroups = shape.subgroups_m * shape.subgroups_n;
-  return accumulators <= most_accumulators(device, flexible) && fills_subgroups(device, shape.threads()) &&
+  // How the driver holds a flexible matrix' operands is its own affair, and a CPU's memory is close.
+  const bool counts = !flexible && device.type != DeviceType::cpu;
+  const bool has_registers =
+      accumulators <= most_accumulators(device, shape.subgroup_size, flexible) &&
+      (!counts || registers_of(shape, device) <= register_budget(device, shape.subgroup_size));
+  return has_registers && fills_subgroups(device, shape.threads()) &&
          shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] &&
          (device.max_workgroup_subgroups == 0 || subgroups <= device.max_workgroup_subgroups) &&
@@ -71,6 +102,7 @@ bool stage(CoopmatShape& shape, const Capabilities& device) {
 std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
                                      uint32_t subgroup_size, double speed, const Capabilities& device) {
   if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
+  if (a.spares_registers && device.subgroup_registers == 0) return std::nullopt;
   CoopmatShape shape{
       matrix, subgroup_size,  a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
       0,      a.speed * speed};

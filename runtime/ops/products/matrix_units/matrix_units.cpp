@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "runtime/ops/occupancy.h"
+
 namespace vitrine {
 namespace {
 
@@ -35,11 +37,9 @@ std::vector<FlexibleShape> half_grains(const Capabilities& device, uint32_t work
 std::vector<uint32_t> matrix_subgroup_sizes(const Capabilities& device) {
   if (device.subgroup_size == 0 || !device.supports(Need::subgroup_control)) return {};
   std::vector<uint32_t> sizes{device.subgroup_size};
-  // RDNA 3 holds each row of A and column of B twice in 32 lanes, four times in 64.
-  constexpr uint32_t narrow = 32;
-  if (device.vendor_id == amd && device.subgroup_size > narrow && device.min_subgroup_size <= narrow) {
-    sizes.insert(sizes.begin(), narrow);
-  }
+  const uint32_t native = device.matrix_subgroup_size;
+  if (native != 0 && native >= device.min_subgroup_size && native < device.subgroup_size)
+    sizes.insert(sizes.begin(), native);
   return sizes;
 }
 
@@ -50,18 +50,13 @@ uint32_t shared_budget(const Capabilities& device, uint32_t subgroups) {
   return static_cast<uint32_t>(uint64_t{device.max_shared_bytes} * std::min(subgroups, waves) / waves);
 }
 
-double multiprocessors(const Capabilities& device) {
-  if (device.multiprocessors != 0) return device.multiprocessors;
-  return device.type == DeviceType::discrete ? 64 : device.type == DeviceType::cpu ? 4 : 12;
-}
-
 uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device) {
-  const double rows = std::sqrt(multiprocessors(device) * tile_n / tile_m);
+  const double rows = std::sqrt(compute_units(device) * tile_n / tile_m);
   return static_cast<uint32_t>(std::max(1.0, std::round(rows)));
 }
 
 double time_in_turns(double count, double time_of_each, const Capabilities& device) {
-  return std::ceil(count / multiprocessors(device)) * time_of_each;
+  return std::ceil(count / compute_units(device)) * time_of_each;
 }
 
 double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device) {

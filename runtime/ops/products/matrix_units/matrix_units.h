@@ -31,13 +31,10 @@ inline bool fills_subgroups(const Capabilities& device, uint32_t threads) {
 // Bytes of shared memory that a workgroup of so many subgroups may take.
 uint32_t shared_budget(const Capabilities& device, uint32_t subgroups);
 
-// How many workgroups run at a time, each with a multiprocessor (compute unit) for itself.
-double multiprocessors(const Capabilities& device);
-
 // Rows of tiles in a panel (shaders/lib/panels.glsl): what runs at a time covers about a square of outputs.
 uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device);
 
-// When a device is done that gives each multiprocessor the next of `count` pieces of work in turn.
+// When a device is done that gives each compute unit the next of `count` pieces of work in turn.
 double time_in_turns(double count, double time_of_each, const Capabilities& device);
 double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device);
 

@@ -1,0 +1,155 @@
+// What the choice of tiles asks of a device, and what comes of it where registers are few.
+#include "runtime/ops/occupancy.h"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
+#include "runtime/ops/products/matrix_units/matrix_units.h"
+#include "runtime/vk/hardware.h"
+#include "tests/support/made_up_device.h"
+
+namespace vitrine {
+namespace {
+
+Capabilities of_vendor(uint32_t vendor) {
+  Capabilities device = test::plain_gpu();
+  device.vendor_id = vendor;
+  add_hardware_facts(device);
+  return device;
+}
+
+Graph product(uint64_t m, uint64_t n, uint64_t k, DType dtype) {
+  Graph graph;
+  matmul(graph, "y", graph.input("x", {m, k}, dtype), graph.constant("w", {n, k}, dtype));
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("occupancy: registers are those of the vendor, or of the kind of device") {
+  CHECK(registers_of_lane(of_vendor(0x1002)) == 256);
+  CHECK(registers_of_lane(of_vendor(0x1002), 64) == 256);
+  CHECK(registers_of_lane(of_vendor(0x106b)) == 128);
+  CHECK(registers_of_lane(of_vendor(0x13b5)) == 64);
+  Capabilities unknown = of_vendor(0);
+  CHECK(registers_of_lane(unknown) == 256);
+  unknown.type = DeviceType::integrated;
+  CHECK(registers_of_lane(unknown) == 128);
+}
+
+TEST_CASE("occupancy: where a subgroup's lanes share registers, fewer lanes have more each") {
+  const Capabilities arc = test::arc_gpu(), xe2 = test::xe2_gpu();
+  CHECK(registers_of_lane(arc, 8) == 128);
+  CHECK(registers_of_lane(arc, 16) == 64);
+  CHECK(registers_of_lane(arc, 32) == 32);
+  CHECK(registers_of_lane(xe2, 16) == 128);
+  // The driver's own choice is the size that spills last.
+  CHECK(registers_of_lane(arc) == 128);
+  CHECK(registers_of_lane(xe2) == 128);
+  CHECK(register_budget(arc, 8) < 128);
+  CHECK(register_budget(arc, 8) > 64);
+  CHECK(register_budget(arc, 16) == register_budget(arc, 8) / 2);
+}
+
+TEST_CASE("occupancy: shapes beyond the budget are left out, but for the least when all are") {
+  const auto itself = [](int registers) { return registers; };
+  CHECK(within_registers(std::vector{40, 10, 30, 20}, 30, itself) == std::vector{10, 30, 20});
+  CHECK(within_registers(std::vector{40, 10, 30}, 5, itself) == std::vector{10});
+  CHECK(within_registers(std::vector<int>{}, 5, itself).empty());
+}
+
+TEST_CASE("occupancy: one number of compute units fills a device for all kernels") {
+  Capabilities device = test::plain_gpu();
+  const double guessed = compute_units(device);
+  CHECK(filling_groups(device) == 2 * guessed);
+  device.multiprocessors = 10;
+  CHECK(compute_units(device) == 10);
+  CHECK(filling_groups(device) == 20);
+  CHECK(filling_invocations(device) == 20 * 256);
+  CHECK(guessed > 10);
+  device.multiprocessors = 0;
+  device.type = DeviceType::integrated;
+  CHECK(compute_units(device) < guessed);
+  device.type = DeviceType::cpu;
+  CHECK(filling_groups(device) == 8);
+  CHECK(filling_invocations(device) == 256);
+}
+
+TEST_CASE("occupancy: products take larger tiles and fewer slices where the units are known to be few") {
+  // 72 tiles of 128 x 128 leave 96 units idle, and fill 8 of them.
+  const Graph graph = product(12 * 128, 6 * 128, 768, DType::f32);
+  const auto slices = [&](uint32_t units) {
+    Capabilities device = test::plain_gpu();
+    device.multiprocessors = units;
+    return best_slices({.tile_m = 128, .tile_n = 128, .speed = 1}, {12 * 128, 6 * 128, 3072}, device);
+  };
+  CHECK(slices(8) == 1);
+  CHECK(slices(96) > 1);
+}
+
+TEST_CASE("occupancy: a crowded compute unit is slow, by what it has least of") {
+  Capabilities device = test::plain_gpu();
+  CHECK(crowding(device, 0, 0) == 1);
+  CHECK(crowding(device, 0, 256) == 2);
+  CHECK(crowding(device, 512, 256) == 4);
+  device.type = DeviceType::integrated;
+  CHECK(crowding(device, 0, 256) == 4);
+  // Registers that a subgroup has to itself crowd nobody.
+  CHECK(crowding(test::arc_gpu(), 0, 100) == 1);
+  CHECK(crowding(test::arc_gpu(), 512, 100) == 4);
+}
+
+TEST_CASE("occupancy: tiles keep to the registers that there are") {
+  const Graph graph = product(64 * 197, 3072, 768, DType::f32);
+  for (const Capabilities& device :
+       {test::plain_gpu(), test::arc_gpu(), test::xe2_gpu(), of_vendor(0x13b5)}) {
+    CAPTURE(device.name, device.vendor_id);
+    const LowerContext context(graph, graph.nodes()[0], device);
+    const Dispatch dispatch = lower_tiled(context).dispatches[0];
+    const uint32_t sums = dispatch.constant("thread_m") * dispatch.constant("thread_n");
+    // 8 x 8 sums where there are 256 registers, half where there are 128; of 64 the least there is.
+    const double lane = registers_of_lane(device);
+    CHECK(sums == (lane == 256 ? 64 : lane == 128 ? 32 : 16));
+  }
+}
+
+TEST_CASE(
+    "occupancy: matrix units are asked for at their own number of lanes, and sums take half the registers") {
+  for (const Capabilities& device : {test::arc_gpu(), test::xe2_gpu()}) {
+    CAPTURE(device.min_subgroup_size);
+    CHECK(matrix_subgroup_sizes(device) == std::vector{device.min_subgroup_size, 32u});
+    const std::vector<CoopmatShape> shapes = coopmat_shapes(device);
+    REQUIRE_FALSE(shapes.empty());
+    uint32_t largest = 0;
+    for (const CoopmatShape& shape : shapes) {
+      const uint32_t sums =
+          shape.matrices_m * shape.matrices_n * shape.matrix.m * shape.matrix.n / shape.subgroup_size;
+      CHECK(sums <= registers_of_lane(device, shape.subgroup_size) / 2);
+      largest = std::max(largest, shape.tile_m() * shape.tile_n());
+    }
+    // Many subgroups with little each still make a large tile.
+    CHECK(largest == 128 * 128);
+    const Graph graph = product(64 * 197, 3072, 768, DType::f16);
+    const LowerContext context(graph, graph.nodes()[0], device);
+    if (context.missing("matmul_coopmat", "f16")) continue;  // this glslang could not compile it
+    CHECK(lower_coopmat(context).dispatches[0].subgroup_size == device.min_subgroup_size);
+    for (const uint64_t width : {4u, 48u, 64u}) {
+      for (const AttentionCoopmatShape& shape : attention_coopmat_shapes({.batch = 8,
+                                                .queries = 197,
+                                                .keys = 197,
+                                                .heads = 12,
+                                                .key_width = width,
+                                                .value_width = width},
+                                                                         device)) {
+        const uint64_t values = round_up(width, shape.matrix.n);
+        CHECK(shape.rows() * (shape.block_k + values) / shape.subgroup_size <=
+              register_budget(device, shape.subgroup_size));
+      }
+    }
+  }
+}
+
+}  // namespace vitrine
