@@ -25,6 +25,14 @@ bool is_wide_software_driver(const Capabilities& device) {
   return device.subgroup_size != 8 && has_cooperative_matrices(device);
 }
 
+bool is_wide_with_64_bits(const Capabilities& device) {
+  return device.subgroup_size > 8 && device.supports(Need::int64);
+}
+
+void drop_int64(Capabilities& device) {
+  device.has = static_cast<Need>(static_cast<uint32_t>(device.has) & ~static_cast<uint32_t>(Need::int64));
+}
+
 bool lacks_matrix_units(const Capabilities& device) {
   return !device.mixed_dot_product && has_cooperative_matrices(device);
 }
@@ -40,19 +48,28 @@ constexpr std::string_view amd_emulates =
     "dot products are not accelerated) and emulates them slowly: "
     "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
 
-constexpr std::array<Quirk, 4> table{{
+constexpr std::array<Quirk, 5> table{{
     {.name = "software-driver-wide-coopmat",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .applies = is_wide_software_driver,
      .effect = drop_cooperative_matrices,
      .why = "with vectors wider than 8 lanes (LP_NATIVE_VECTOR_WIDTH=512) Mesa 26.1.6 crashes while it "
             "compiles cooperative matrices"},
+    {.name = "software-driver-wide-int64",
+     .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .first_version = last_gathering_version + 1,
+     .applies = is_wide_with_64_bits,
+     .effect = drop_int64,
+     .why = "with vectors of 16 lanes Mesa 26.1.6 writes past an array of its own (\"stack smashing "
+            "detected\") while "
+            "it compiles loads of 64-bit words; 25.0.7 doesn't"},
     {.name = "software-driver-loops-gather",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .last_version = last_gathering_version,
      .effect = gather_in_loops,
-     .why = "before Mesa 26.1 a load inside a loop is a load for each lane, also of an address that all lanes "
-            "share; a newer driver is up to twice as fast",
+     .why =
+         "before Mesa 26.1 a load inside a loop is a load for each lane, also of an address that all lanes "
+         "share; a newer driver is up to twice as fast",
      .advice = "a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,

@@ -122,7 +122,24 @@ TEST_CASE("the software driver keeps cooperative matrices with subgroups of 8 on
   CHECK_FALSE(fixed.supports(Need::coopmat2));
   CHECK(fixed.supports(Need::fp16 | Need::subgroup_control));
   CHECK(fixed.cooperative_shapes.empty());
-  CHECK(fixed.quirks == std::vector<std::string>{"software-driver-wide-coopmat"});
+  CHECK(fixed.quirks ==
+        std::vector<std::string>{"software-driver-wide-coopmat", "software-driver-wide-int64"});
+}
+
+TEST_CASE("of the software driver's versions, those from 26.1 on load no 64-bit words in subgroups of 16") {
+  for (const auto& [lanes, version, keeps] : {std::tuple{4u, VK_MAKE_API_VERSION(0, 26, 1, 6), true},
+                                              {8u, VK_MAKE_API_VERSION(0, 26, 1, 6), true},
+                                              {16u, VK_MAKE_API_VERSION(0, 26, 1, 6), false},
+                                              {16u, VK_MAKE_API_VERSION(0, 26, 1, 0), false},
+                                              {16u, VK_MAKE_API_VERSION(0, 25, 0, 7), true}}) {
+    CAPTURE(lanes, version);
+    Capabilities device = test::software_driver();
+    device.driver_version = version;
+    device.subgroup_size = device.min_subgroup_size = device.max_subgroup_size = lanes;
+    const Capabilities known = apply_quirks(device);
+    CHECK(known.supports(Need::int64) == keeps);
+    CHECK(known.supports(Need::storage16 | Need::addresses));
+  }
 }
 
 TEST_CASE("of the software driver's versions, those before 26.1 gather in loops") {
