@@ -88,7 +88,8 @@ Capabilities xe2_gpu() {
   Capabilities device = arc_gpu();
   device.name = "Xe2 GPU";
   device.min_subgroup_size = 16;
-  device.cooperative_shapes = {{8, 16, 16, "f16", "f16", "f32", "f32"}};
+  device.cooperative_shapes = {{8, 16, 16, "f16", "f16", "f16", "f16"},
+                               {8, 16, 16, "f16", "f16", "f32", "f32"}};
   add_hardware_facts(device);
   return device;
 }

@@ -116,6 +116,19 @@ TEST_CASE("occupancy: tiles keep to the registers that there are") {
   }
 }
 
+TEST_CASE("occupancy: matrix units store f16 as such only where the device lists sums of it") {
+  const Graph graph = product(64 * 197, 3072, 768, DType::f16);
+  const auto dispatch_on = [&](const Capabilities& device) {
+    return lower_coopmat(LowerContext(graph, graph.nodes()[0], device)).dispatches[0];
+  };
+  const Capabilities arc = test::arc_gpu();
+  if (LowerContext(graph, graph.nodes()[0], arc).missing("matmul_coopmat", "f16")) return;
+  CHECK(dispatch_on(arc).shader->variant == "f16_strips");
+  CHECK(dispatch_on(arc).constant("store_directly") == 0);
+  CHECK(dispatch_on(test::xe2_gpu()).shader->variant == "f16");
+  CHECK(dispatch_on(test::xe2_gpu()).constant("store_directly") == 1);
+}
+
 TEST_CASE(
     "occupancy: matrix units are asked for at their own number of lanes, and sums take half the registers") {
   for (const Capabilities& device : {test::arc_gpu(), test::xe2_gpu()}) {

@@ -137,6 +137,7 @@ struct CoopmatShape {
   uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
   uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
   double speed = 0;
+  bool halves = true;  // the device lists sums of f16, as which the accumulators can be stored
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }

@@ -1,5 +1,6 @@
 //! variant f16 OUT=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
 //! variant f16_f32 OUT=float OUT4=vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant f16_strips OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant f16_flexible OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 //! variant f16_f32_flexible OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 // C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
@@ -13,7 +14,8 @@
 //   subgroup    matrices_m x matrices_n accumulators of matrix_m x matrix_n (f32), in registers
 //   store       where nothing is fused and the subgroup's part is whole, straight from the accumulators.
 //               Else a strip of matrix_m rows at a time through shared memory, because only there it is known
-//               which element a lane holds; then the epilogue, four columns a lane, with edges
+//               which element a lane holds; then the epilogue, four columns a lane, with edges. The f16_strips
+//               variant does that always: it is for devices that list no accumulator of f16 (Intel's Arc A)
 //
 // The shape of a matrix comes from the device's own list. A step past an edge of K is zero in both operands;
 // a row past an edge is the last row again and is never stored.
@@ -106,7 +108,9 @@ FETCH(fetch_a, a8, a)
 FETCH(fetch_w, w8, w)
 
 #define Sum coopmat<float, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
+#ifndef STRIPS
 #define Stored coopmat<OUT, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
+#endif
 
 #ifdef BY_ELEMENT
 float store_element(const in uint row, const in uint column, const in float sum, const in uint first_row,
@@ -194,6 +198,7 @@ void main() {
 
   const uint row_of_subgroup = first_row + subgroup_row;
   const uint column_of_subgroup = first_column + subgroup_column;
+#ifdef Stored
   if (store_directly && row_of_subgroup + matrices_m * matrix_m <= p.m &&
       column_of_subgroup + matrices_n * matrix_n <= p.n) {
     [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
@@ -204,6 +209,7 @@ void main() {
     }
     return;
   }
+#endif
 
 #ifdef BY_ELEMENT
   [[unroll]] for (uint i = 0; i < matrices_m; ++i) {

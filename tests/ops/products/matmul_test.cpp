@@ -187,7 +187,12 @@ std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& s
   return out;
 }
 std::vector<CoopmatShape> staged_coopmat(const Capabilities& device) {
-  return staged_in_every_way(coopmat_shapes(device), device);
+  std::vector<CoopmatShape> out = staged_in_every_way(coopmat_shapes(device), device);
+  if (out.empty()) return out;
+  // And as on devices whose accumulators can't be stored as f16.
+  out.push_back(out.back());
+  out.back().halves = false;
+  return out;
 }
 std::vector<CoopmatShape> staged_flexible(const Capabilities& device) {
   return staged_in_every_way(coopmat_flexible_shapes(device), device);

@@ -89,6 +89,11 @@ bool fits(const CoopmatShape& shape, const Capabilities& device) {
          shape.shared_bytes() <= shared_budget(device, subgroups);
 }
 
+// Those that spare registers are for devices that lack them.
+bool is_offered(const Arrangement& a, const Capabilities& device) {
+  return !a.spares_registers || device.subgroup_registers != 0;
+}
+
 // The first staging that fits.
 bool stage(CoopmatShape& shape, const Capabilities& device) {
   return std::ranges::any_of(stagings, [&](const Staging& staging) {
@@ -102,10 +107,10 @@ bool stage(CoopmatShape& shape, const Capabilities& device) {
 std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
                                      uint32_t subgroup_size, double speed, const Capabilities& device) {
   if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
-  if (a.spares_registers && device.subgroup_registers == 0) return std::nullopt;
   CoopmatShape shape{
       matrix, subgroup_size,  a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
       0,      a.speed * speed};
+  shape.halves = lists_half_sums(device, matrix);
   if (!stage(shape, device)) return std::nullopt;
   return shape;
 }
@@ -139,6 +144,7 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, con
   const std::vector<NamedConstant> epilogue = epilogue_constants(context);
   const bool plain = std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
   const bool rows_aligned = sizes.n * size_of(context.output(0).dtype) % 16 == 0;
+  const bool directly = plain && rows_aligned && !variant.ends_with("_strips");
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
@@ -157,7 +163,7 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, con
                           {"buffers", shape.buffers},
                           {"by_eight", by_eight},
                           {"by_four", sizes.n % 4 == 0},
-                          {"store_directly", plain && rows_aligned},
+                          {"store_directly", directly},
                           {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())}});
   dispatch.operands = matmul_operands(context);
   // A and W are bound by eights or by single values.
@@ -182,6 +188,10 @@ std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const Lower
   return fastest_first(std::move(shapes), [&](const CoopmatShape& shape) {
     return tile_time(shape.worth(), matmul_sizes(context), context.device());
   });
+}
+
+std::string staged_variant(const LowerContext& context, bool halves) {
+  return matmul_variant(context) + (halves || context.output(0).dtype != DType::f16 ? "" : "_strips");
 }
 
 std::string flexible_variant(const LowerContext& context) { return matmul_variant(context) + "_flexible"; }
@@ -211,6 +221,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
       // subgroup size is for tuning.
       const bool first = matrix == matrices.front() && subgroup_size == matrix_subgroup_sizes(device).front();
       for (const Arrangement& arrangement : arrangements) {
+        if (!is_offered(arrangement, device)) continue;
         if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device)) {
           shapes.push_back(*shape);
         }
@@ -221,13 +232,15 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape) {
-  return lower_staged(context, shape, matmul_variant(context));
+  return lower_staged(context, shape, staged_variant(context, shape.halves));
 }
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
   if (auto reason = refuse_transposed(context)) return reason;
   if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
-  if (auto reason = refuse(context, "matmul_coopmat", matmul_variant(context))) return reason;
+  for (const bool halves : {true, false}) {
+    if (auto reason = refuse(context, "matmul_coopmat", staged_variant(context, halves))) return reason;
+  }
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
   if (coopmat_shapes(context.device()).empty()) return "no tile of its matrices fits the device's workgroups";
   return std::nullopt;
@@ -252,6 +265,7 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
   if (subgroup_sizes.empty()) return shapes;
   for (const FlexibleShape& grain : half_grains(device, 0)) {
     for (const Arrangement& arrangement : arrangements) {
+      if (!is_offered(arrangement, device)) continue;
       if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device)) {
         shapes.push_back(*shape);
       }

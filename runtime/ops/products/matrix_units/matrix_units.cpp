@@ -25,6 +25,12 @@ std::vector<CooperativeShape> half_matrices(const Capabilities& device) {
   return matrices;
 }
 
+bool lists_half_sums(const Capabilities& device, const CooperativeShape& matrix) {
+  return std::ranges::any_of(device.cooperative_shapes, [&](const CooperativeShape& other) {
+    return other.m == matrix.m && other.n == matrix.n && (other.c == "f16" || other.result == "f16");
+  });
+}
+
 std::vector<FlexibleShape> half_grains(const Capabilities& device, uint32_t workgroup) {
   std::vector<FlexibleShape> grains;
   std::ranges::copy_if(device.flexible_shapes, std::back_inserter(grains), [&](const FlexibleShape& grain) {

@@ -15,6 +15,9 @@ namespace vitrine {
 // largest first; of equals the driver's favourite.
 std::vector<CooperativeShape> half_matrices(const Capabilities& device);
 
+// Whether it lists sums of f16 of the same size, which these accumulators can be converted to.
+bool lists_half_sums(const Capabilities& device, const CooperativeShape& matrix);
+
 // The listed flexible matrices of f16 x f16 + f32 that a workgroup of so many invocations holds; 0: a
 // subgroup.
 std::vector<FlexibleShape> half_grains(const Capabilities& device, uint32_t workgroup);
