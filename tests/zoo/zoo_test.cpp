@@ -1,4 +1,4 @@
-// The zoo: on make-believe GPUs of five vendors, with their true compilers, every plan fits the device,
+// The zoo: on make-believe GPUs of six vendors, with their true compilers, every plan fits the device,
 // every pipeline compiles, nothing spills to memory, and cooperative matrices are used exactly where the
 // device lists them. Nothing executes.
 #include <catch2/catch_test_macros.hpp>
@@ -127,6 +127,15 @@ TEST_CASE("AMD Navi 31 (RDNA 3)") {
 TEST_CASE("AMD Navi 33 (RDNA 3)") {
   check_device({.device = "navi33", .name = "NAVI33", .cooperative_matrices = true, .lanes_of_wave = 32});
 }
+TEST_CASE("AMD Phoenix (RDNA 3)") {
+  check_device({.device = "phoenix", .name = "PHOENIX", .cooperative_matrices = true, .lanes_of_wave = 32});
+}
+TEST_CASE("AMD Strix Point (RDNA 3.5)") {
+  check_device({.device = "strix1", .name = "STRIX1", .cooperative_matrices = true, .lanes_of_wave = 32});
+}
+TEST_CASE("AMD Navi 48 (RDNA 4)") {
+  check_device({.device = "gfx1201", .name = "GFX1201", .cooperative_matrices = true, .lanes_of_wave = 32});
+}
 TEST_CASE("NVIDIA Volta") { check_device({.device = "volta", .name = "NVK"}); }
 TEST_CASE("NVIDIA Turing") {
   check_device({.device = "turing", .name = "NVK", .cooperative_matrices = true});
@@ -142,12 +151,30 @@ TEST_CASE("Qualcomm Adreno 660") { check_device({.device = "adreno660", .name = 
 TEST_CASE("Qualcomm Adreno 730") { check_device({.device = "adreno730", .name = "730"}); }
 TEST_CASE("Qualcomm Adreno 740") { check_device({.device = "adreno740", .name = "740"}); }
 TEST_CASE("Qualcomm Adreno 750") { check_device({.device = "adreno750", .name = "750"}); }
+TEST_CASE("Qualcomm Adreno 830") { check_device({.device = "adreno830", .name = "830"}); }
 TEST_CASE("Apple M1") { check_device({.device = "m1", .name = "Apple M1"}); }
+TEST_CASE("Intel Skylake (Gen9)") { check_device({.device = "skl", .name = "SKL"}); }
+TEST_CASE("Intel Ice Lake (Gen11)") { check_device({.device = "icl", .name = "ICL"}); }
+TEST_CASE("Intel Tiger Lake (Xe-LP)") { check_device({.device = "tgl", .name = "TGL"}); }
+TEST_CASE("Intel Alder Lake (Xe-LP)") { check_device({.device = "adl", .name = "ADL"}); }
+TEST_CASE("Intel Arc A (Xe-HPG)") {
+  check_device({.device = "dg2", .name = "DG2", .cooperative_matrices = true});
+}
+TEST_CASE("Intel Meteor Lake (Xe-LPG)") { check_device({.device = "mtl", .name = "MTL"}); }
+TEST_CASE("Intel Lunar Lake (Xe2)") {
+  check_device({.device = "lnl", .name = "LNL", .cooperative_matrices = true});
+}
+TEST_CASE("Intel Arc B (Xe2)") {
+  check_device({.device = "bmg", .name = "BMG", .cooperative_matrices = true});
+}
+TEST_CASE("Intel Panther Lake (Xe3)") {
+  check_device({.device = "ptl", .name = "PTL", .cooperative_matrices = true});
+}
 
 TEST_CASE("the script knows every device of these tests and no other") {
   const test::CommandResult list = test::run_command({VITRINE_ZOO_SCRIPT, "--list"});
   CHECK(list.status == 0);
-  CHECK(std::ranges::count(list.out, '\n') == 20);
+  CHECK(std::ranges::count(list.out, '\n') == 33);
   CHECK(test::run_command({VITRINE_ZOO_SCRIPT, "voodoo", "/bin/true"}).status == 2);
 }
 
