@@ -167,6 +167,9 @@ void Device::create_allocator(VkPhysicalDevice physical, const DeviceOptions& op
   info.vulkanApiVersion = VK_API_VERSION_1_3;
   info.pVulkanFunctions = &entry_points;
   info.pHeapSizeLimit = limits.data();
+  // On a card large buffers have memory of their own (memory.cpp), and what small ones share need not be
+  // large: it counts as used from the first one on.
+  if (!capabilities_.unified_memory()) info.preferredLargeHeapBlockSize = 4 * alone_bytes;
   if (capabilities_.memory_budget) info.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
   if (capabilities_.supports(Need::addresses)) info.flags |= VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
   check(vmaCreateAllocator(&info, &allocator_), "vmaCreateAllocator");

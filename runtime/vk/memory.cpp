@@ -14,12 +14,17 @@
 namespace vitrine {
 namespace {
 
-VmaAllocationCreateInfo allocation_info(BufferKind kind) {
+// On a card, from this size on a buffer gets memory of its own: a block for several keeps what they don't
+// fill, and stays when they have gone.
+constexpr uint64_t alone_bytes = 16 << 20;
+
+VmaAllocationCreateInfo allocation_info(BufferKind kind, uint64_t bytes, bool unified) {
   VmaAllocationCreateInfo info{};
   info.requiredFlags = required_memory(kind);
   switch (kind) {
     case BufferKind::device:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+      if (!unified && bytes >= alone_bytes) info.flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
       break;
     case BufferKind::upload:
     case BufferKind::geometry:
@@ -40,6 +45,16 @@ VmaAllocationCreateInfo allocation_info(BufferKind kind) {
       break;
   }
   return info;
+}
+
+// The memory types whose heap is as large as that; all that is to be had of others can't hold it, and asking
+// for more than a heap has is an error.
+uint32_t types_with_room(const Capabilities& device, uint64_t bytes) {
+  uint32_t types = 0;
+  for (size_t i = 0; i < device.memory_types.size(); ++i) {
+    if (device.heaps[device.memory_types[i].heap].bytes >= bytes) types |= uint32_t{1} << i;
+  }
+  return types;
 }
 
 // Free bytes in the fullest hope: the largest remainder among the heaps that the kind would use.
@@ -126,10 +141,13 @@ Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view
     info.usage |= VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT;
   const bool addressable = capabilities.supports(Need::addresses);
   if (addressable) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  const VmaAllocationCreateInfo allocation = allocation_info(kind);
+  VmaAllocationCreateInfo allocation = allocation_info(kind, bytes, capabilities.unified_memory());
+  allocation.memoryTypeBits = types_with_room(capabilities, bytes);
   VmaAllocationInfo made{};
   const VkResult result =
-      vmaCreateBuffer(device.allocator(), &info, &allocation, &handle_, &allocation_, &made);
+      allocation.memoryTypeBits == 0
+          ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+          : vmaCreateBuffer(device.allocator(), &info, &allocation, &handle_, &allocation_, &made);
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY) {
     throw Error(ErrorCode::failed, "out of memory on device '" + capabilities.name +
                                        "': " + subject(kind, bytes, name) + ", " +

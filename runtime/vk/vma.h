@@ -3,6 +3,8 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <cstdint>
+
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 1
 
@@ -22,3 +24,11 @@
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
+
+namespace vitrine {
+
+// On a card, a buffer of the device gets memory of its own from this size on: a block for several keeps what
+// they don't fill, and stays when they have gone.
+inline constexpr uint64_t alone_bytes = 16 << 20;
+
+}  // namespace vitrine
