@@ -30,9 +30,9 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
           options_.warn),
       values_(preprocess_.values(model.config.channels)) {
   require_size(preprocess_, model.config.image_height, model.config.image_width);
-  options_.batch =
-      fitting_batch(pipelines.device(), std::max<uint64_t>(options_.batch, 1),
-                    [&](uint64_t batch) { return plan(batch, PictureCapacity::covering({}, largest_)); });
+  options_.batch = fitting_batch(weights_, std::max<uint64_t>(options_.batch, 1), [&](uint64_t batch) {
+    return plan(batch, PictureCapacity::covering({}, largest_));
+  });
 }
 
 PictureRunner::~PictureRunner() = default;

@@ -7,14 +7,28 @@
 #include "runtime/util/error.h"
 
 namespace vitrine {
-uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
+namespace {
+
+// Of the device's memory: activations, what goes in and comes out (twice), and constants.
+uint64_t needed_bytes(const WeightStore& weights, const Plan& plan) {
+  uint64_t in_and_out = 0;
+  for (const auto* ids : {&plan.inputs, &plan.outputs}) {
+    for (const ValueId id : *ids) in_and_out += plan.graph->value(id).bytes();
+  }
+  return plan.arena_bytes() + Executable::io_sets * in_and_out + weights.missing_bytes(plan);
+}
+
+}  // namespace
+
+uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
+  const Device& device = weights.pipelines().device();
   uint64_t free_bytes = 0;
   const auto budgets = device.heap_budgets();
   for (size_t i = 0; i < budgets.size(); ++i) {
     if (device.capabilities().heaps[i].device_local)
       free_bytes = std::max(free_bytes, budgets[i].free_bytes());
   }
-  while (wanted > 1 && plan_of(wanted).arena_bytes() > free_bytes) wanted /= 2;
+  while (wanted > 1 && needed_bytes(weights, plan_of(wanted)) > free_bytes) wanted /= 2;
   return wanted;
 }
 
@@ -43,6 +57,11 @@ std::unique_ptr<Executable> Runner::executable_with(BlockTaps taps, uint64_t bat
   ViTGraphOptions options = graph_options(batch);
   options.taps = std::move(taps);
   return std::make_unique<Executable>(weights_, guard_.plan(std::move(options)));
+}
+
+uint64_t Runner::fitting_batch(uint64_t wanted) {
+  if (executables_.contains(wanted)) return wanted;
+  return vitrine::fitting_batch(weights_, wanted, [&](uint64_t batch) { return plan(batch); });
 }
 
 uint64_t Runner::image_elements() const {
@@ -103,9 +122,7 @@ std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_b
   }
   std::vector<float> results(count * result_elements());
   const uint64_t wanted = std::clamp<uint64_t>(largest_batch, 1, count);
-  const uint64_t batch = executables_.contains(wanted) ? wanted
-                                                       : fitting_batch(pipelines_.device(), wanted,
-                                                                       [&](uint64_t b) { return plan(b); });
+  const uint64_t batch = fitting_batch(wanted);
 
   const auto images_of = [&](uint64_t first, uint64_t size) {
     return images.subspan(first * image_elements(), size * image_elements());

@@ -27,8 +27,9 @@ struct RunnerOptions {
   bool check_range = false;
 };
 
-// The largest of wanted, wanted/2, wanted/4, ... whose plan's activations fit into what memory is free.
-uint64_t fitting_batch(const Device& device, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of);
+// The largest of wanted, wanted/2, wanted/4, ... whose plan fits into what memory is free, with the constants
+// that aren't there yet.
+uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of);
 
 class Runner {
  public:
@@ -37,6 +38,8 @@ class Runner {
 
   Result result() const { return options_.result.value_or(natural_result(model_.config)); }
   Plan plan(uint64_t batch);
+  // What run() would take where so many are wanted.
+  uint64_t fitting_batch(uint64_t wanted);
   // Made on first use.
   Executable& executable(uint64_t batch);
   // One that is looked into while it runs, on the same copy of the weights.

@@ -28,6 +28,17 @@ WeightStore::Key WeightStore::key_of(const Graph& graph, const PlannedConstant& 
   return {value.name, value.dtype, constant.layout};
 }
 
+bool WeightStore::has(const Plan& plan, const PlannedConstant& constant) const {
+  const auto loaded = loaded_.find(key_of(*plan.graph, constant));
+  return loaded != loaded_.end() && may_be_read_behind(loaded->second, plan.tail_bytes);
+}
+
+uint64_t WeightStore::missing_bytes(const Plan& plan) const {
+  uint64_t sum = 0;
+  for (const PlannedConstant& constant : plan.constants) sum += has(plan, constant) ? 0 : constant.bytes;
+  return sum;
+}
+
 void WeightStore::load(const Plan& plan, const GoOn& go_on) {
   // Room first: all that is missing goes into as few buffers as the limit of a buffer allows.
   struct Missing {
@@ -41,8 +52,7 @@ void WeightStore::load(const Plan& plan, const GoOn& go_on) {
   const uint64_t limit = std::min({slab_limit, device.max_allocation, device.max_buffer_bytes});
   std::vector<uint64_t> sizes;
   for (const PlannedConstant& constant : plan.constants) {
-    const auto loaded = loaded_.find(key_of(*plan.graph, constant));
-    if (loaded != loaded_.end() && may_be_read_behind(loaded->second, plan.tail_bytes)) continue;
+    if (has(plan, constant)) continue;
     const uint64_t bytes = round_up(constant.bytes, alignment);
     if (sizes.empty() || sizes.back() + bytes > limit) sizes.push_back(0);
     missing.push_back({&constant, sizes.size() - 1, sizes.back()});

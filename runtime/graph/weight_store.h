@@ -28,6 +28,8 @@ class WeightStore {
   void load(const Plan& plan, const GoOn& go_on = {});
   BufferSlice find(const Graph& graph, const PlannedConstant& constant) const;
   uint64_t bytes() const;
+  // What load() would bring in.
+  uint64_t missing_bytes(const Plan& plan) const;
 
  private:
   struct Key {
@@ -37,6 +39,7 @@ class WeightStore {
     auto operator<=>(const Key&) const = default;
   };
   static Key key_of(const Graph& graph, const PlannedConstant& constant);
+  bool has(const Plan& plan, const PlannedConstant& constant) const;
   ConstantParts parts_of(const Value& value);
 
   PipelineStore& pipelines_;

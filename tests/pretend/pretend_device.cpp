@@ -122,9 +122,16 @@ std::shared_ptr<Instance> pretending_instance(const fs::path& profile, Messages&
   return make_instance(messages, validation);
 }
 
-OpenedDevice open_pretended(const std::string& profile, Validation validation) {
+OpenedDevice open_pretended(const char* name, Validation validation) {
+  return open_pretended(profile_path(name), validation);
+}
+OpenedDevice open_pretended(const std::string& name, Validation validation) {
+  return open_pretended(profile_path(name), validation);
+}
+
+OpenedDevice open_pretended(const fs::path& profile, Validation validation) {
   OpenedDevice opened;
-  opened.instance = pretending_instance(profile_path(profile), *opened.messages, validation);
+  opened.instance = pretending_instance(profile, *opened.messages, validation);
   std::vector<PhysicalDevice> devices;
   try {
     devices = opened.instance->devices();

@@ -49,7 +49,10 @@ PhysicalDevice software_device(const Instance& instance);
 // environment.
 std::shared_ptr<Instance> pretending_instance(const std::filesystem::path& profile, Messages& messages,
                                               Validation validation = Validation::sync);
-OpenedDevice open_pretended(const std::string& profile, Validation validation = Validation::sync);
+OpenedDevice open_pretended(const std::filesystem::path& profile, Validation validation = Validation::sync);
+// The same for a profile of this project's, by its name.
+OpenedDevice open_pretended(const char* name, Validation validation = Validation::sync);
+OpenedDevice open_pretended(const std::string& name, Validation validation = Validation::sync);
 // The driver without the layer, held to be what it pretends to be on the other side but for the memory, which
 // is its own: the same kernels are chosen there.
 OpenedDevice open_plain_with_capabilities_of(const Capabilities& pretended);
