@@ -288,7 +288,7 @@ TEST_CASE("a view that was stopped shows nothing, and looks again") {
 
 TEST_CASE("a profile can be stopped, and leaves what is seen") {
   test::skip_without_timestamps();
-  Looking looking("timm_vit");
+  Looking looking("timm_vit", {.plan = {.slice_seconds = 1e-5}});
   PictureView& view = looking.view;
   REQUIRE(view.look(noise(1, 40, 40), "picture"));
   const std::vector<float> before = view.weights({.layer = 1});
