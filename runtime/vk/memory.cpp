@@ -14,10 +14,6 @@
 namespace vitrine {
 namespace {
 
-// On a card, from this size on a buffer gets memory of its own: a block for several keeps what they don't
-// fill, and stays when they have gone.
-constexpr uint64_t alone_bytes = 16 << 20;
-
 VmaAllocationCreateInfo allocation_info(BufferKind kind, uint64_t bytes, bool unified) {
   VmaAllocationCreateInfo info{};
   info.requiredFlags = required_memory(kind);
