@@ -129,11 +129,7 @@ TEST_CASE("tensors that lie as their reader likes them give the same bits as row
     const HostTensor x = random_tensor(c.shape, DType::f32, 7);
     // Small products have a kernel of their own, which reads rows.
     const Capabilities& device = test_device().device->capabilities();
-    const bool has_kernels_for_cpus =
-        device.type == DeviceType::cpu && device.supports(Need::addresses | Need::int64);
-    const std::string product = !has_kernels_for_cpus ? ""
-                                : device.loops_gather ? "cpu_chunks"
-                                                      : "cpu_direct";
+    const std::string product = !has_cpu_kernels() ? "" : device.loops_gather ? "cpu_chunks" : "cpu_direct";
     const Outcome blocks = run(graph, all_fusions(), x, {product}),
                   rows = run(graph, all_fusions(), x, {product, false});
     const Outcome none = run(graph, {}, x, {product, false});

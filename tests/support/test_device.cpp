@@ -126,6 +126,15 @@ void skip_without_timestamps() {
   if (test_device().device->capabilities().timestamp_valid_bits == 0) SKIP("the device has no timestamps");
 }
 
+bool has_cpu_kernels() {
+  const Capabilities& device = test_device().device->capabilities();
+  return device.type == DeviceType::cpu && device.supports(Need::addresses | Need::int64);
+}
+
+bool computes_slowly() {
+  return test_device().device->capabilities().type == DeviceType::cpu && !has_cpu_kernels();
+}
+
 void require_no_validation_messages() {
   for (const std::string& message : take_messages()) FAIL("validation: " << message);
 }

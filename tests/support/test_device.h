@@ -24,6 +24,13 @@ TestDevice& test_device();
 // that show little more than others to drivers that compile quickly.
 bool compiles_slowly();
 
+// Whether it is a CPU on which the kernels for CPUs run: those are written with buffer addresses and 64-bit
+// words.
+bool has_cpu_kernels();
+// Whether it is a CPU that has to do with the kernels for GPUs, and takes minutes for what others do in
+// seconds. Then a test may take less to compute, and says so with leave_out.
+bool computes_slowly();
+
 inline constexpr std::string_view no_storage16 = "the device has no 16-bit storage";
 
 // Notes that the device can't do a part of the running test case, which goes on with the rest: CTest then
