@@ -1,5 +1,4 @@
-// What the tool says under validation where the layer is too old to check synchronization
-// (runtime/vk/instance.cpp).
+// What the tool says under validation where the layer is too old to check synchronization (runtime/vk/instance.cpp).
 #pragma once
 
 #include <sstream>
