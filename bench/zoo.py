@@ -5,8 +5,8 @@
     bench/zoo.py --write           writes it into docs/zoo.md, which also says what the columns mean
     bench/zoo.py --check           compares with docs/zoo.md; 1 when a chosen kernel became worse by more than 5 %
 
-Mesa's drivers for AMD, NVIDIA, Qualcomm and Apple GPUs compile the pipelines behind make-believe kernel
-drivers (tests/zoo/with_device; Debian's mesa-drm-shim, version 26 or newer). Nothing executes: these are the
+Mesa's drivers for AMD, NVIDIA, Intel, Qualcomm and Apple GPUs compile the pipelines behind make-believe kernel
+drivers (tests/zoo/with_device; Debian's mesa-drm-shim, version 26 or newer, and tests/zoo/build_intel_shim). Nothing executes: these are the
 compilers' own figures, and they depend on Mesa's version, which the table names.
 """
 import argparse

@@ -13,6 +13,8 @@ Each compiler estimates one walk through the code, with a number of passes throu
  Turnip (Qualcomm)    counts each instruction once, with its repeats and the nops behind it: issue cycles.
  Honeykrisp (Apple)   counts each once (src/asahi/compiler/agx_performance.c); "ALU" is the busier of the two
                       pipes, loads and stores are not in it.
+ ANV (Intel)          10 passes, 100 and 1000 nested (src/intel/compiler, the scheduler's model of latencies).
+                      "Cycles" is one thread alone.
 
 So the FLOPs of the main loop over its cycles come from a difference, where a kernel has a constant that says how
 much a pass does (HALVED): the same pipeline with half of it does half the work in as many passes. Attention's
@@ -31,33 +33,47 @@ class Device:
     f32: float           # FLOPs a cycle and unit, at the vendor's published rate
     matrix: float = 0    # the same of f16 matrices with f32 sums
     shared_rate: float = 0   # bytes that a compute unit reads from shared memory a cycle; 0: not published
-    shared_bytes: int = 0    # of a multiprocessor, for NVK, which counts registers only
+    shared_bytes: int = 0    # of a multiprocessor or core, for NVK, which counts registers only, and ANV
     f32_lanes: int = 32      # of a scheduler, for NVK, which counts issue slots only
+    threads: int = 0         # of a vector engine, for ANV
 
 
 # f32 rates: AMD "Vega ISA" and "RDNA Shader ISA" guides and the RDNA architecture white paper: 4 SIMDs of 16 lanes
 # (GCN), 2 of 32 (RDNA), dual issue in RDNA 3; LDS 128 bytes a cycle and compute unit. Matrices: AMD's GPUOpen page
-# on WMMA: 512 FLOPs a cycle and compute unit. NVIDIA: the white papers of Volta (V100), Turing (TU102) and GA102:
+# on WMMA: 512 FLOPs a cycle and compute unit, and twice as many in RDNA 4. NVIDIA: the white papers of Volta (V100), Turing (TU102) and GA102:
 # FP32 lanes of an SM 64, 64, 128; FP16 tensor FLOPs with FP32 sums, on GeForce, 512 an SM and cycle; shared
 # memory's size from the CUDA C++ Programming Guide's table by compute capability, 128 bytes a cycle. Apple M1:
 # 2.6 TFLOPS (Apple's announcement) of 8 cores at 1.278 GHz: 128 lanes a core. Qualcomm publishes no such rate:
-# a multiply-add an instruction and lane is the best that its instruction set has.
+# a multiply-add an instruction and lane is the best that its instruction set has. Intel: the Programmer's Reference
+# Manuals and the oneAPI optimization guide's tables of GPU architectures: 8 EUs of 8 lanes and 7 threads a subslice
+# (Gen9, Gen11), 16 of them (Xe-LP), 16 engines of 8 lanes and 8 threads a core (Xe-HPG, Xe-LPG), 8 of 16 lanes (Xe2,
+# Xe3); 64 KiB of shared memory, 128 from Xe-HPG on; XMX 128 FLOPs of f16 an engine and cycle, 256 in Xe2.
 GCN = Device("radv", 4, 32, shared_rate=128)
 RDNA = Device("radv", 2, 64, shared_rate=128)
 RDNA3 = Device("radv", 2, 128, matrix=256, shared_rate=128)
+RDNA4 = Device("radv", 2, 128, matrix=512, shared_rate=128)
 ADRENO = Device("turnip", 1, 2)
+GEN9 = Device("anv", 8, 16, shared_bytes=64 << 10, f32_lanes=8, threads=7)
+XE_LP = Device("anv", 16, 16, shared_bytes=64 << 10, f32_lanes=8, threads=7)
+XE_LPG = Device("anv", 16, 16, shared_bytes=128 << 10, f32_lanes=8, threads=8)
+XE_HPG = Device("anv", 16, 16, matrix=128, shared_bytes=128 << 10, f32_lanes=8, threads=8)
+XE2 = Device("anv", 8, 32, matrix=256, shared_bytes=128 << 10, f32_lanes=16, threads=8)
 DEVICES = {
     "polaris10": GCN, "vega10": GCN, "vega20": GCN, "raven": GCN, "renoir": GCN,
-    "navi10": RDNA, "navi21": RDNA, "rembrandt": RDNA, "navi31": RDNA3, "navi33": RDNA3,
+    "navi10": RDNA, "navi21": RDNA, "rembrandt": RDNA, "navi31": RDNA3, "navi33": RDNA3, "phoenix": RDNA3,
+    "strix1": RDNA3, "gfx1201": RDNA4,
     "volta": Device("nvk", 4, 32, shared_rate=128, shared_bytes=96 << 10, f32_lanes=16),
     "turing": Device("nvk", 4, 32, matrix=128, shared_rate=128, shared_bytes=64 << 10, f32_lanes=16),
     "ampere-172": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
     "ampere-174": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
     "adreno630": ADRENO, "adreno660": ADRENO, "adreno730": ADRENO, "adreno740": ADRENO, "adreno750": ADRENO,
+    "adreno830": ADRENO,
     "m1": Device("honeykrisp", 4, 64),
+    "skl": GEN9, "icl": GEN9, "tgl": XE_LP, "adl": XE_LP, "dg2": XE_HPG, "mtl": XE_LPG, "lnl": XE2, "bmg": XE2, "ptl": XE2,
 }
 # Of a loop, of one inside, and of one inside that.
-PASSES = {"radv": (4, 16, 32), "nvk": (10, 38, 100), "turnip": (1, 1, 1), "honeykrisp": (1, 1, 1)}
+PASSES = {"radv": (4, 16, 32), "nvk": (10, 38, 100), "turnip": (1, 1, 1), "honeykrisp": (1, 1, 1),
+          "anv": (10, 100, 1000)}
 
 
 @dataclasses.dataclass
@@ -155,6 +171,20 @@ def figures_of(device_name, kernel):
             slots = once * (s["Instruction count"] - less["Instruction count"]) if less is half else 0
             pipe = work.flops * 32 / device.matrix if work.matrix else work.flops / 2 * 32 / device.f32_lanes
             waiting = (s["Static cycle count"] - less["Static cycle count"]) / max(figures.waves / device.units, 1)
+            cycles = max(slots, pipe, waiting)
+            bound = "latency" if cycles == waiting else "issue"
+    elif device.driver == "anv":
+        figures.waves = device.threads
+        if kernel["shared_bytes"]:
+            groups = device.shared_bytes // kernel["shared_bytes"] * ceil_div(threads, subgroup)
+            figures.waves = min(figures.waves, groups / device.units)
+        figures.cycles = s["Cycles"]
+        if work:
+            # Those of half a step are known, as above; an engine issues one for its lanes a cycle.
+            slots = once * (s["Instructions"] - less["Instructions"]) if less is half else 0
+            slots *= 1 if work.matrix else ceil_div(subgroup, device.f32_lanes)
+            pipe = work.flops * subgroup / (device.matrix if work.matrix else device.f32)
+            waiting = (s["Cycles"] - less["Cycles"]) / max(figures.waves, 1)
             cycles = max(slots, pipe, waiting)
             bound = "latency" if cycles == waiting else "issue"
     elif device.driver == "turnip":

@@ -36,7 +36,7 @@ inline const NotRun not_run[] = {
     {"bench/startup.py", "starts a model of 330 MB that it makes, again and again"},
     {"bench/pipeline.py", "measures the machine for minutes"},
     {"bench/gpu.sh", "needs a GPU"},
-    {"bench/zoo.py", "takes many minutes with 20 make-believe GPUs; tests/zoo compiles for them"},
+    {"bench/zoo.py", "takes many minutes with 33 make-believe GPUs; tests/zoo compiles for them"},
     {"bench/desktop_frames.sh", "draws a window for minutes"},
     {"tests/drivers/with_driver", "lists drivers, or runs a command on one; tests/drivers says how"},
     {"tests/parity/full_models.py", "downloads models"},
