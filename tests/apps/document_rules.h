@@ -39,6 +39,7 @@ inline const NotRun not_run[] = {
     {"bench/zoo.py", "takes many minutes with 33 make-believe GPUs; tests/zoo compiles for them"},
     {"bench/desktop_frames.sh", "draws a window for minutes"},
     {"tests/drivers/with_driver", "lists drivers, or runs a command on one; tests/drivers says how"},
+    {"tests/drivers/run_whole", "runs the tests that this is one of, on another driver"},
     {"tests/parity/full_models.py", "downloads models"},
     {"tests/parity/check_preprocess.py", "compares with libraries that no test installs"},
 };
