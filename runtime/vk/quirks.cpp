@@ -39,6 +39,8 @@ bool lacks_matrix_units(const Capabilities& device) {
 
 void gather_in_loops(Capabilities& device) { device.loops_gather = true; }
 
+void end_long_loops(Capabilities& device) { device.max_loop_rounds = 65535; }
+
 // 26.1.6 makes one load of it and 25.0.7 doesn't; of what lies between nothing is known, and the kernels for
 // the older driver lose less on a newer one than the other way round.
 constexpr uint32_t last_gathering_version = VK_MAKE_API_VERSION(0, 26, 1, 0) - 1;
@@ -48,7 +50,7 @@ constexpr std::string_view amd_emulates =
     "dot products are not accelerated) and emulates them slowly: "
     "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
 
-constexpr std::array<Quirk, 5> table{{
+constexpr std::array<Quirk, 6> table{{
     {.name = "software-driver-wide-coopmat",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .applies = is_wide_software_driver,
@@ -71,6 +73,13 @@ constexpr std::array<Quirk, 5> table{{
          "before Mesa 26.1 a load inside a loop is a load for each lane, also of an address that all lanes "
          "share; a newer driver is up to twice as fast",
      .advice = "a newer driver is known to be faster, up to twice as fast: Mesa 26.1 or later"},
+    {.name = "software-driver-ends-long-loops",
+     .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .last_version = VK_MAKE_API_VERSION(0, 25, 0, 0) - 1,
+     .effect = end_long_loops,
+     .why = "Mesa 24.0.5 leaves all loops of an invocation after 65535 rounds together, as its sources say "
+            "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is known",
+     .advice = "its compiler ends long loops, and what needs them is refused: Mesa 25.0 or later doesn't"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,

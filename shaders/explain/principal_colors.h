@@ -5,6 +5,9 @@
 
 // Vectors that are iterated for the first three: with more, they converge faster.
 #define VITRINE_PRINCIPAL_VECTORS 8
+// Of a dispatch, and the products in each before the vectors are rotated.
+#define VITRINE_PRINCIPAL_ROUNDS 4
+#define VITRINE_PRINCIPAL_POWERS 8
 // Words of the state: the eigenvalues' estimates, then how the iteration stands.
 #define VITRINE_PRINCIPAL_STATUS 8
 #define VITRINE_PRINCIPAL_STATE_WORDS 9

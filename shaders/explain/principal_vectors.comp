@@ -23,7 +23,7 @@ layout(set = 0, binding = 3) coherent buffer Products { float y[]; };  // the sa
 layout(set = 0, binding = 4) coherent buffer State { float state[]; };
 
 const uint count = VITRINE_PRINCIPAL_VECTORS;
-const uint rounds = 4, powers = 8;
+const uint rounds = VITRINE_PRINCIPAL_ROUNDS, powers = VITRINE_PRINCIPAL_POWERS;
 const float accurate = 2e-4;
 // Below this share of the largest eigenvalue there is nothing but rounding errors.
 const float noise = 1e-6;

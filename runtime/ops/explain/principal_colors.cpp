@@ -46,7 +46,24 @@ double flops(const LowerContext& c) {
   return 27 * 2.0 * VITRINE_PRINCIPAL_VECTORS * order * order + scores;
 }
 
+uint32_t local_size_of(const Capabilities& device) {
+  return workgroup_size(device, device.type == DeviceType::cpu ? std::max(device.subgroup_size, 1u) : 512);
+}
+
+// How often the loops of a dispatch of principal_vectors go round in an invocation: those of its products,
+// and at most those of the small matrices, whatever the order.
+uint64_t loop_rounds(const LowerContext& c) {
+  constexpr uint64_t products = VITRINE_PRINCIPAL_ROUNDS * (VITRINE_PRINCIPAL_POWERS + 1);
+  const uint64_t order = c.input(input_matrix).shape[0];
+  constexpr uint64_t small_matrices = 45000;
+  return products * ceil_div(order, local_size_of(c.device())) * order + small_matrices;
+}
+
 std::optional<std::string> refuses(const LowerContext& c) {
+  if (const uint32_t most = c.device().max_loop_rounds; most != 0 && loop_rounds(c) > most) {
+    return "its loops go round " + std::to_string(loop_rounds(c)) +
+           " times, and this driver ends them after " + std::to_string(most);
+  }
   if (auto reason = refuse(c, "principal_vectors", "f32")) return reason;
   return refuse(c, "principal_colors", "f32");
 }
@@ -54,9 +71,7 @@ std::optional<std::string> refuses(const LowerContext& c) {
 Lowered lower(const LowerContext& c) {
   const uint64_t order = c.input(input_matrix).shape[0], rows = rows_of(c.attributes());
   const bool of_width = c.has_input(input_columns);
-  const Capabilities& device = c.device();
-  const uint32_t local_size =
-      workgroup_size(device, device.type == DeviceType::cpu ? std::max(device.subgroup_size, 1u) : 512);
+  const uint32_t local_size = local_size_of(c.device());
   shader::PrincipalColorsParams params{.order = to_u32(order),
                                        .rows = to_u32(rows),
                                        .width = to_u32(c.input(input_means).shape[0]),
