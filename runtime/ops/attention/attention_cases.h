@@ -79,6 +79,7 @@ constexpr AttentionCase small_attention{1, 2, 5, 7, 5}, usual_attention{2, 2, 37
     dropped_attention{2, 2, 41, 37, 64, 0.25}, attention_without_lse{2, 2, 37, 43, 64, 0, false};
 // As small models train with: few tokens, and heads of few elements or of no power of two. Every number of
 // keys that a kernel takes at a time is code of its own.
-constexpr AttentionCase trained_attentions[] = {{2, 2, 50, 50, 4}, {1, 4, 17, 17, 16}, {1, 2, 65, 65, 48}};
+constexpr AttentionCase trained_attentions[] = {
+    {2, 2, 50, 50, 4}, {1, 4, 17, 17, 16}, {1, 2, 65, 65, 48}, {1, 4, 17, 17, 16, 0.25}};
 
 }  // namespace vitrine

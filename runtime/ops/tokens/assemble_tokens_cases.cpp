@@ -25,27 +25,27 @@ std::vector<OpCase> assemble_tokens_cases() {
                                  {.class_token = ids[1], .registers = ids[2], .positions = ids[3]});
         }));
   }
-  // As models without registers have them: one or two tokens in front, positions of all.
-  for (const bool distilled : {false, true}) {
+  // As models without registers have them: no, one or two tokens in front, positions of all.
+  for (const uint64_t front : {0, 1, 2}) {
     const HostTensor patches = random_tensor({2, 6, 68}, DType::f32, 1),
                      class_token = random_tensor({68}, DType::f32, 2),
                      distillation_token = random_tensor({68}, DType::f32, 3),
-                     positions = random_tensor({distilled ? 8u : 7u, 68}, DType::f32, 4);
+                     positions = random_tensor({front + 6, 68}, DType::f32, 4);
     reference::Tokens tokens;
-    tokens.class_token = class_token.values;
-    if (distilled) tokens.distillation_token = distillation_token.values;
     tokens.positions = positions.values;
+    if (front > 0) tokens.class_token = class_token.values;
+    if (front > 1) tokens.distillation_token = distillation_token.values;
     OpCase& c = cases.emplace_back(
-        one_result(distilled ? "a class and a distillation token" : "a class token",
-                   {{patches}, {class_token}, {positions}},
+        one_result(std::to_string(front) + " tokens in front", {{patches}, {positions}},
                    reference::assemble_tokens(patches.values, patches.shape, tokens),
-                   [distilled](Graph& graph, std::span<const ValueId> ids) {
+                   [front](Graph& graph, std::span<const ValueId> ids) {
                      return assemble_tokens(graph, "y", ids[0],
-                                            {.class_token = ids[1],
-                                             .distillation_token = distilled ? ids[3] : ValueId{},
-                                             .positions = ids[2]});
+                                            {.class_token = front > 0 ? ids[2] : ValueId{},
+                                             .distillation_token = front > 1 ? ids[3] : ValueId{},
+                                             .positions = ids[1]});
                    }));
-    if (distilled) c.inputs.push_back({distillation_token});
+    if (front > 0) c.inputs.push_back({class_token});
+    if (front > 1) c.inputs.push_back({distillation_token});
     c.for_its_path = true;
   }
   return cases;

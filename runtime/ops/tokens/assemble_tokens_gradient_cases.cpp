@@ -47,6 +47,8 @@ std::vector<OpCase> assemble_tokens_gradient_cases() {
                            {.patches = true, .class_token = true}),
              gradient_case("a class token, positions", dims, {true, false, 0, 11},
                            {.patches = true, .class_token = true, .positions = true}),
+             gradient_case("a class token, registers, positions", dims, {true, false, 2, 9},
+                           {true, true, false, true, true}),
              gradient_case("two tokens, positions", dims, {true, true, 0, 11},
                            {true, true, true, false, true}),
              gradient_case("positions", dims, {false, false, 0, 11}, {.patches = true, .positions = true})}) {

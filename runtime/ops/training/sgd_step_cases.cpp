@@ -15,27 +15,40 @@ using flat_update_case::decayed, flat_update_case::first_step, flat_update_case:
 }  // namespace
 
 std::vector<OpCase> sgd_step_cases() {
+  struct Kind {
+    const char* name;
+    double momentum;
+    bool nesterov;
+  };
   std::vector<OpCase> cases;
-  for (const bool nesterov : {true, false}) {
+  for (const Kind& kind : {Kind{"Nesterov's momentum", 0.9, true}, Kind{"momentum", 0.9, false},
+                           Kind{"no momentum", 0, false}}) {
     for (const bool clipped : {false, true}) {
-      const reference::Sgd sgd{
-          .rate = rate, .momentum = 0.9, .weight_decay = 0.3, .nesterov = nesterov, .decayed = decayed};
-      reference::Values param = vector(1, -1).values, velocity = vector(3, -1).values;
+      const reference::Sgd sgd{.rate = rate,
+                               .momentum = kind.momentum,
+                               .weight_decay = 0.3,
+                               .nesterov = kind.nesterov,
+                               .decayed = decayed};
+      const bool moves = kind.momentum > 0;
+      reference::Values param = vector(1, -1).values,
+                        velocity = moves ? vector(3, -1).values : reference::Values(param.size());
       sgd.step(param, scaled(vector(2, -1), clipped).values, velocity);
       OpCase& c = cases.emplace_back();
-      c.label = std::string(nesterov ? "Nesterov's momentum" : "momentum") + (clipped ? ", clipped" : "");
-      c.inputs = {{vector(1, -1)}, {vector(2, -1)}, {vector(3, -1)}, {first_step(0, 0)}};
+      c.label = std::string(kind.name) + (clipped ? ", clipped" : "");
+      c.inputs = {{vector(1, -1)}, {vector(2, -1)}, {first_step(0, 0)}};
+      if (moves) c.inputs.push_back({vector(3, -1)});
       if (clipped) c.inputs.push_back({gradient_scale()});
-      c.for_its_path = !nesterov || clipped;
-      c.expected = {param, velocity};
-      c.build = [sgd, clipped](Graph& graph, std::span<const ValueId> ids) {
-        const SgdState state = sgd_step(graph, "y", ids[0], ids[1], ids[2], ids[3],
+      c.for_its_path = cases.size() > 1;
+      c.expected = {param};
+      if (moves) c.expected.push_back(velocity);
+      c.build = [sgd, moves, clipped](Graph& graph, std::span<const ValueId> ids) {
+        const SgdState state = sgd_step(graph, "y", ids[0], ids[1], moves ? ids[3] : ValueId{}, ids[2],
                                         {.momentum = sgd.momentum,
                                          .weight_decay = sgd.weight_decay,
                                          .nesterov = sgd.nesterov,
                                          .decay_elements = decayed,
-                                         .gradient_scale = clipped ? ids[4] : ValueId{}});
-        return std::vector{state.param, state.velocity};
+                                         .gradient_scale = clipped ? ids.back() : ValueId{}});
+        return moves ? std::vector{state.param, state.velocity} : std::vector{state.param};
       };
     }
   }
