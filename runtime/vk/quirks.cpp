@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace vitrine {
 namespace {
@@ -78,8 +79,7 @@ constexpr std::array<Quirk, 6> table{{
      .last_version = VK_MAKE_API_VERSION(0, 25, 0, 0) - 1,
      .effect = end_long_loops,
      .why = "Mesa 24.0.5 leaves all loops of an invocation after 65535 rounds together, as its sources say "
-            "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is known",
-     .advice = "its compiler ends long loops, and what needs them is refused: Mesa 25.0 or later doesn't"},
+            "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is known"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,
@@ -92,14 +92,32 @@ constexpr std::array<Quirk, 6> table{{
      .why = amd_emulates},
 }};
 
+// Mesa's software driver has 1 for its version, whatever Mesa's is, but names that for people:
+// "Mesa 25.0.7-2+deb13u1 (LLVM 19.1.7)". Newer ones have both.
+uint32_t release_of(const Capabilities& device) {
+  constexpr std::string_view before = "Mesa ";
+  const std::string& info = device.driver_info;
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || !info.starts_with(before)) return device.driver_version;
+  std::array<uint32_t, 3> numbers{};
+  const char *at = info.data() + before.size(), *end = info.data() + info.size();
+  for (uint32_t& number : numbers) {
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc{}) return device.driver_version;
+    at = next != end && *next == '.' ? next + 1 : end;
+    if (at == end) break;
+  }
+  return VK_MAKE_API_VERSION(0, numbers[0], numbers[1], numbers[2]);
+}
+
 }  // namespace
 
 std::span<const Quirk> all_quirks() { return table; }
 
 Capabilities apply_quirks(Capabilities snapshot, std::span<const Quirk> quirks) {
+  const uint32_t release = release_of(snapshot);
   for (const Quirk& quirk : quirks) {
-    if (snapshot.driver_id != quirk.driver_id || snapshot.driver_version < quirk.first_version ||
-        snapshot.driver_version > quirk.last_version) {
+    if (snapshot.driver_id != quirk.driver_id || release < quirk.first_version ||
+        release > quirk.last_version) {
       continue;
     }
     if (quirk.applies != nullptr && !quirk.applies(snapshot)) continue;

@@ -5,8 +5,7 @@
 
 // Vectors that are iterated for the first three: with more, they converge faster.
 #define VITRINE_PRINCIPAL_VECTORS 8
-// Of a dispatch, and the products in each before the vectors are rotated.
-#define VITRINE_PRINCIPAL_ROUNDS 4
+// Products of a round before the vectors are rotated.
 #define VITRINE_PRINCIPAL_POWERS 8
 // Words of the state: the eigenvalues' estimates, then how the iteration stands.
 #define VITRINE_PRINCIPAL_STATUS 8
@@ -24,8 +23,9 @@ struct PrincipalColorsParams {
   uint rows;     // patches
   uint width;    // of a token
   uint starts;   // the first of several dispatches that go on with each other's vectors
+  uint rounds;   // of one of them
 };
-VITRINE_SHARED_SIZE(PrincipalColorsParams, 16);
+VITRINE_SHARED_SIZE(PrincipalColorsParams, 20);
 
 VITRINE_SHARED_END
 #endif

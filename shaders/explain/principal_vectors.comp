@@ -23,7 +23,7 @@ layout(set = 0, binding = 3) coherent buffer Products { float y[]; };  // the sa
 layout(set = 0, binding = 4) coherent buffer State { float state[]; };
 
 const uint count = VITRINE_PRINCIPAL_VECTORS;
-const uint rounds = VITRINE_PRINCIPAL_ROUNDS, powers = VITRINE_PRINCIPAL_POWERS;
+const uint powers = VITRINE_PRINCIPAL_POWERS;
 const float accurate = 2e-4;
 // Below this share of the largest eigenvalue there is nothing but rounding errors.
 const float noise = 1e-6;
@@ -227,7 +227,7 @@ void main() {
     for (uint j = lane(); j < count; j += local_size) state[j] = 0.0;
     finish_writes();
   }
-  for (uint round = 0; round < rounds && status == VITRINE_PRINCIPAL_RUNNING; ++round) {
+  for (uint round = 0; round < p.rounds && status == VITRINE_PRINCIPAL_RUNNING; ++round) {
     for (uint power = 0; power < powers; ++power) {
       multiply();
       find_products(true);

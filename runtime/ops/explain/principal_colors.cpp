@@ -12,8 +12,9 @@ namespace vitrine {
 namespace {
 
 constexpr uint32_t input_matrix = 0, input_means = 1, input_columns = 2;
-// Dispatches that go on with each other's vectors, each for about as long as a submission should take.
-constexpr int iterations = 4;
+// Rounds of all dispatches, which go on with each other's vectors, and of one that takes about as long as a
+// submission should.
+constexpr uint32_t all_rounds = 16, usual_rounds = 4;
 
 uint64_t rows_of(const Attributes& attributes) { return static_cast<uint64_t>(attributes.integer("rows")); }
 
@@ -46,23 +47,29 @@ double flops(const LowerContext& c) {
   return 27 * 2.0 * VITRINE_PRINCIPAL_VECTORS * order * order + scores;
 }
 
+// A CPU has no use for more invocations than it has lanes, but where loops end early they share the rounds.
 uint32_t local_size_of(const Capabilities& device) {
+  if (device.max_loop_rounds != 0) return workgroup_size(device, 1024);
   return workgroup_size(device, device.type == DeviceType::cpu ? std::max(device.subgroup_size, 1u) : 512);
 }
 
-// How often the loops of a dispatch of principal_vectors go round in an invocation: those of its products,
-// and at most those of the small matrices, whatever the order.
-uint64_t loop_rounds(const LowerContext& c) {
-  constexpr uint64_t products = VITRINE_PRINCIPAL_ROUNDS * (VITRINE_PRINCIPAL_POWERS + 1);
+// How often the loops of an invocation of principal_vectors go round: those of the products, and at most those
+// of the small matrices, whatever the order.
+uint64_t loop_rounds(const LowerContext& c, uint32_t rounds) {
   const uint64_t order = c.input(input_matrix).shape[0];
-  constexpr uint64_t small_matrices = 45000;
-  return products * ceil_div(order, local_size_of(c.device())) * order + small_matrices;
+  constexpr uint64_t products = VITRINE_PRINCIPAL_POWERS + 1, small_matrices = 11250;
+  return rounds * (products * ceil_div(order, local_size_of(c.device())) * order + small_matrices);
+}
+
+bool takes_rounds(const LowerContext& c, uint32_t rounds) {
+  const uint32_t most = c.device().max_loop_rounds;
+  return most == 0 || loop_rounds(c, rounds) <= most;
 }
 
 std::optional<std::string> refuses(const LowerContext& c) {
-  if (const uint32_t most = c.device().max_loop_rounds; most != 0 && loop_rounds(c) > most) {
-    return "its loops go round " + std::to_string(loop_rounds(c)) +
-           " times, and this driver ends them after " + std::to_string(most);
+  if (!takes_rounds(c, 1)) {
+    return "its loops go round " + std::to_string(loop_rounds(c, 1)) +
+           " times, and this driver ends them after " + std::to_string(c.device().max_loop_rounds);
   }
   if (auto reason = refuse(c, "principal_vectors", "f32")) return reason;
   return refuse(c, "principal_colors", "f32");
@@ -75,13 +82,14 @@ Lowered lower(const LowerContext& c) {
   shader::PrincipalColorsParams params{.order = to_u32(order),
                                        .rows = to_u32(rows),
                                        .width = to_u32(c.input(input_means).shape[0]),
-                                       .starts = 1};
+                                       .starts = 1,
+                                       .rounds = takes_rounds(c, usual_rounds) ? usual_rounds : 1};
   enum Scratch : uint32_t { vectors, products, state, scores };
   Lowered lowered;
   const uint64_t vector_bytes = order * VITRINE_PRINCIPAL_VECTORS * sizeof(float);
   lowered.scratch = {vector_bytes, vector_bytes, VITRINE_PRINCIPAL_STATE_WORDS * sizeof(float),
                      rows * 4 * sizeof(float)};
-  for (int i = 0; i < iterations; ++i) {
+  for (uint32_t done = 0; done < all_rounds; done += params.rounds) {
     Dispatch iterate;
     iterate.shader = &find_shader("principal_vectors", "f32");
     iterate.constants = {{"local_size", local_size}};
