@@ -396,7 +396,8 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
   command->add_option("--variant", options->flags.variants,
                       "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
   command->add_flag("--candidates", options->candidates,
-                    "Compile every kernel and tile that could run the largest matmul and attention, too");
+                    "Compile every kernel for such a device, and every tile, that could run the largest "
+                    "matmul and attention, too");
   command
       ->add_option("--halve", options->halved,
                    "Specialization constants: pipelines that have one are compiled once more with half of "

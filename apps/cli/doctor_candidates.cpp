@@ -29,6 +29,7 @@ std::vector<CandidateDispatches> largest_candidates(std::span<const Plan* const>
   for (const auto& [key, entry] : largest) {
     const LowerContext context(*entry.plan->graph, *entry.node, entry.plan->device);
     for (const Candidate& candidate : candidates_of(context)) {
+      if (candidate.kernel->target == Target::cpu && context.device().type != DeviceType::cpu) continue;
       out.push_back({std::string(key.first), std::string(candidate.kernel->name),
                      lower_as(context, candidate).dispatches});
     }

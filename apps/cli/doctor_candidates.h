@@ -14,8 +14,8 @@ struct CandidateDispatches {
   std::vector<Dispatch> dispatches;
 };
 
-// Every kernel of matmul and attention, in every configuration, that can run the largest such node of these
-// plans; f32 and f16 nodes apart.
+// Every kernel of matmul and attention that is meant for the device, in every configuration that can run the
+// largest such node of these plans; f32 and f16 nodes apart.
 std::vector<CandidateDispatches> largest_candidates(std::span<const Plan* const> plans);
 
 }  // namespace vitrine::cli
