@@ -4,23 +4,37 @@
     bench/zoo.py                   prints the table
     bench/zoo.py --write           writes it into docs/zoo.md, which also says what the columns mean
     bench/zoo.py --check           compares with docs/zoo.md; 1 when a chosen kernel became worse by more than 5 %
+    bench/zoo.py --arm64 ...       the same of GPUs whose drivers are made for arm64 alone, and of docs/zoo_arm64.md
 
 Mesa's drivers for AMD, NVIDIA, Intel, Qualcomm and Apple GPUs compile the pipelines behind make-believe kernel
-drivers (tests/zoo/with_device; Debian's mesa-drm-shim, version 26 or newer, and tests/zoo/build_intel_shim). Nothing executes: these are the
-compilers' own figures, and they depend on Mesa's version, which the table names.
+drivers (tests/zoo/with_device; Debian's mesa-drm-shim, version 26 or newer, and tests/zoo/build_intel_shim), for Arm's
+in programs that tests/zoo/build_arm64 builds and qemu runs. Nothing executes: these are the compilers' own figures, and
+they depend on Mesa's version, which the table names.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from zoo_figures import DEVICES, HALVED, figures_of
+from zoo_figures import ARM64_DEVICES, DEVICES, HALVED, figures_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLE = ROOT / "docs" / "zoo.md"
+
+
+@dataclasses.dataclass(frozen=True)
+class Zoo:
+    devices: list
+    table: pathlib.Path
+    vitrine: pathlib.Path
+
+
+OWN = Zoo(list(DEVICES), ROOT / "docs/zoo.md", ROOT / "build/release/vitrine")
+ARM64 = Zoo(list(ARM64_DEVICES), ROOT / "docs/zoo_arm64.md", ROOT / "build/arm64/vitrine")
 MARK = "<!-- bench/zoo.py --write makes all that follows -->"
 COLUMNS = ["device", "shader", "tile", "constants", "chosen", "threads", "registers", "spilled", "shared", "waves",
            "cycles", "FLOP/cycle", "of peak", "bound by"]
@@ -31,9 +45,10 @@ NOT_INSTALLED = 77
 def doctor(device, vitrine):
     """The lines of `vitrine doctor` on a make-believe device: (kernels, summary)."""
     with tempfile.TemporaryDirectory() as cache:
-        command = [ROOT / "tests/zoo/with_device", device, "env", f"VITRINE_CACHE_DIR={cache}", "VITRINE_DEVICE=", vitrine,
+        command = [ROOT / "tests/zoo/with_device", device, vitrine,
                    "doctor", "--compile-only", "--json", "--candidates", "--halve", ",".join(sorted(set(HALVED.values())))]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env={**os.environ, "VITRINE_CACHE_DIR": cache, "VITRINE_DEVICE": ""})
     if done.returncode == NOT_INSTALLED:
         sys.exit(f"zoo.py: {done.stderr.strip()}")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -63,8 +78,8 @@ def row_of(device, kernel):
 
 
 def measure(vitrine, devices):
-    """All rows, sorted by device in DEVICES' order, then by name; and Mesa's version."""
-    order = {name: i for i, name in enumerate(DEVICES)}
+    """All rows, sorted by device as they are given, then by name; and Mesa's version."""
+    order = {name: i for i, name in enumerate(devices)}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         answers = dict(zip(devices, pool.map(lambda device: doctor(device, vitrine), devices)))
     rows = [row_of(device, kernel) for device, (kernels, _) in answers.items() for kernel in kernels]
@@ -82,13 +97,13 @@ def lines_of(rows, version):
         yield "| " + " | ".join(row) + " |"
 
 
-def committed():
+def committed(zoo):
     rows, version = [], "nothing"
-    for line in TABLE.read_text().split(MARK, 1)[-1].splitlines():
+    for line in zoo.table.read_text().split(MARK, 1)[-1].splitlines():
         if line.startswith("Compilers of "):
             version = line.removeprefix("Compilers of ").removesuffix(".")
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == len(COLUMNS) and cells[0] in DEVICES:
+        if len(cells) == len(COLUMNS) and cells[0] in zoo.devices:
             rows.append(cells)
     return rows, version
 
@@ -126,10 +141,10 @@ def slowest(rows):
     return out
 
 
-def check(rows, version, devices):
-    before, before_version = committed()
+def check(zoo, rows, version, devices):
+    before, before_version = committed(zoo)
     if not before:
-        sys.exit(f"zoo.py: {TABLE.relative_to(ROOT)} holds no table; make it with bench/zoo.py --write")
+        sys.exit(f"zoo.py: {zoo.table.relative_to(ROOT)} holds no table; make it with bench/zoo.py --write")
     before = [row for row in before if row[0] in devices]
     if version != before_version:
         print(f"zoo.py: the table is of {before_version}, this is {version}: other compilers, other figures", file=sys.stderr)
@@ -155,27 +170,31 @@ def check(rows, version, devices):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vitrine", type=pathlib.Path, default=ROOT / "build/release/vitrine", help="the program")
-    parser.add_argument("--devices", default=",".join(DEVICES), help="some of them only, by tests/zoo/with_device's names")
+    parser.add_argument("--vitrine", type=pathlib.Path, help="the program; build/release/vitrine unless told")
+    parser.add_argument("--devices", help="some of them only, by tests/zoo/with_device's names")
+    parser.add_argument("--arm64", action="store_const", const=ARM64, default=OWN, dest="zoo",
+                        help="GPUs whose drivers are made for arm64 alone")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--write", action="store_true", help="write docs/zoo.md")
-    action.add_argument("--check", action="store_true", help="compare with docs/zoo.md")
+    action.add_argument("--write", action="store_true", help="write the document")
+    action.add_argument("--check", action="store_true", help="compare with the document")
     options = parser.parse_args()
-    devices = options.devices.split(",")
-    unknown = [device for device in devices if device not in DEVICES]
+    zoo = options.zoo
+    vitrine = options.vitrine or zoo.vitrine
+    devices = options.devices.split(",") if options.devices else zoo.devices
+    unknown = [device for device in devices if device not in zoo.devices]
     if unknown:
-        parser.error(f"--devices has '{unknown[0]}', there are: {', '.join(DEVICES)}")
-    if options.write and len(devices) != len(DEVICES):
+        parser.error(f"--devices has '{unknown[0]}', there are: {', '.join(zoo.devices)}")
+    if options.write and len(devices) != len(zoo.devices):
         parser.error("--write needs all devices: it writes the whole table")
-    if not options.vitrine.exists():
-        parser.error(f"--vitrine: there is no '{options.vitrine}'; build it, or name it")
-    rows, version = measure(options.vitrine, devices)
+    if not vitrine.exists():
+        parser.error(f"--vitrine: there is no '{vitrine}'; build it, or name it")
+    rows, version = measure(vitrine, devices)
     if options.check:
-        return check(rows, version, devices)
+        return check(zoo, rows, version, devices)
     text = "\n".join(lines_of(rows, version)) + "\n"
     if options.write:
-        above = TABLE.read_text().split(MARK, 1)[0]
-        TABLE.write_text(f"{above}{MARK}\n\n{text}")
+        above = zoo.table.read_text().split(MARK, 1)[0]
+        zoo.table.write_text(f"{above}{MARK}\n\n{text}")
     else:
         print(text, end="")
     return 0

@@ -15,6 +15,8 @@ Each compiler estimates one walk through the code, with a number of passes throu
                       pipes, loads and stores are not in it.
  ANV (Intel)          10 passes, 100 and 1000 nested (src/intel/compiler, the scheduler's model of latencies).
                       "Cycles" is one thread alone.
+ PanVK (Arm)          counts each once; "Cycles" is what an invocation costs a core in its busiest unit, which is
+                      loads and stores for all that reads shared memory.
 
 So the FLOPs of the main loop over its cycles come from a difference, where a kernel has a constant that says how
 much a pass does (HALVED): the same pipeline with half of it does half the work in as many passes. Attention's
@@ -71,9 +73,12 @@ DEVICES = {
     "m1": Device("honeykrisp", 4, 64),
     "skl": GEN9, "icl": GEN9, "tgl": XE_LP, "adl": XE_LP, "dg2": XE_HPG, "mtl": XE_LPG, "lnl": XE2, "bmg": XE2, "ptl": XE2,
 }
+# Whose drivers are made for arm64 alone. A core's multiply-adds a cycle are those that the compiler counts with.
+ARM64_DEVICES = {"mali-g310": Device("panvk", 1, 32), "mali-g610": Device("panvk", 1, 128),
+                 "mali-g720": Device("panvk", 1, 256), "mali-g725": Device("panvk", 1, 256)}
 # Of a loop, of one inside, and of one inside that.
 PASSES = {"radv": (4, 16, 32), "nvk": (10, 38, 100), "turnip": (1, 1, 1), "honeykrisp": (1, 1, 1),
-          "anv": (10, 100, 1000)}
+          "anv": (10, 100, 1000), "panvk": (1, 1, 1)}
 
 
 @dataclasses.dataclass
@@ -133,7 +138,7 @@ def radv_cycles(s, waves, subgroup):
 
 def figures_of(device_name, kernel):
     """Figures of a line of `vitrine doctor --json`."""
-    device = DEVICES[device_name]
+    device = {**DEVICES, **ARM64_DEVICES}[device_name]
     s = statistics_of(kernel["statistics"])
     half = statistics_of(kernel["halved"]["statistics"]) if "halved" in kernel else None
     figures = Figures(spilled=max(kernel["spills"] or 0, kernel["scratch_bytes"] or 0))
@@ -192,6 +197,13 @@ def figures_of(device_name, kernel):
         figures.cycles = s["Instruction Count"]
         if work:
             cycles, bound, subgroup = s["Instruction Count"] - less["Instruction Count"], "issue", 1
+    elif device.driver == "panvk":
+        figures.waves = s["Threads"]
+        figures.cycles = s["Cycles"]
+        if work:
+            cycles, bound, subgroup = s["Cycles"] - less["Cycles"], "issue", 1
+            if s["Load/store"] == s["Cycles"]:
+                bound = "loads and stores"
     else:
         figures.waves = s["Threads"] / 32
         figures.cycles = s["ALU"]

@@ -1,4 +1,4 @@
-// The zoo: on make-believe GPUs of six vendors, with their true compilers, every plan fits the device,
+// The zoo: on make-believe GPUs of five vendors, with their true compilers, every plan fits the device,
 // every pipeline compiles, nothing spills to memory, and cooperative matrices are used exactly where the
 // device lists them. Nothing executes.
 #include <catch2/catch_test_macros.hpp>
@@ -171,11 +171,31 @@ TEST_CASE("Intel Panther Lake (Xe3)") {
   check_device({.device = "ptl", .name = "PTL", .cooperative_matrices = true});
 }
 
+TEST_CASE("what else a GPU could run are kernels for GPUs") {
+#ifdef __SANITIZE_ADDRESS__
+  SKIP("the make-believe GPUs don't work under AddressSanitizer");
+#endif
+  const test::CommandResult doctor = vitrine_on("m1", {"doctor", "--compile-only", "--json", "--candidates"});
+  if (doctor.status == not_installed) SKIP(doctor.err);
+  REQUIRE(doctor.status == 0);
+  size_t others = 0;
+  for (const nlohmann::json& line : lines_of(doctor.out)) {
+    if (!line.contains("shader") || line["chosen"] == true) continue;
+    ++others;
+    CHECK_THAT(line["shader"].get<std::string>(), !ContainsSubstring("_cpu_"));
+  }
+  CHECK(others > 10);
+}
+
 TEST_CASE("the script knows every device of these tests and no other") {
   const test::CommandResult list = test::run_command({VITRINE_ZOO_SCRIPT, "--list"});
   CHECK(list.status == 0);
   CHECK(std::ranges::count(list.out, '\n') == 33);
   CHECK(test::run_command({VITRINE_ZOO_SCRIPT, "voodoo", "/bin/true"}).status == 2);
+  // Whose programs are for arm64; their table is docs/zoo_arm64.md.
+  const test::CommandResult arm64 = test::run_command({VITRINE_ZOO_SCRIPT, "--list-arm64"});
+  CHECK(arm64.status == 0);
+  CHECK(arm64.out == "mali-g310\nmali-g610\nmali-g720\nmali-g725\n");
 }
 
 }  // namespace vitrine
