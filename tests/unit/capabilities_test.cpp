@@ -6,10 +6,10 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 
-#include "runtime/vk/device_facts.h"
-#include "runtime/vk/memory.h"
 #include "runtime/graph/op.h"
 #include "runtime/ops/explain/principal_colors.h"
+#include "runtime/vk/device_facts.h"
+#include "runtime/vk/memory.h"
 #include "runtime/vk/quirks.h"
 #include "runtime/vk/snapshot.h"
 #include "tests/support/made_up_device.h"
