@@ -79,7 +79,8 @@ constexpr std::array<Quirk, 6> table{{
      .last_version = VK_MAKE_API_VERSION(0, 25, 0, 0) - 1,
      .effect = end_long_loops,
      .why = "Mesa 24.0.5 leaves all loops of an invocation after 65535 rounds together, as its sources say "
-            "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is known"},
+            "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is "
+            "known"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,
@@ -97,7 +98,8 @@ constexpr std::array<Quirk, 6> table{{
 uint32_t release_of(const Capabilities& device) {
   constexpr std::string_view before = "Mesa ";
   const std::string& info = device.driver_info;
-  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || !info.starts_with(before)) return device.driver_version;
+  if (device.driver_id != VK_DRIVER_ID_MESA_LLVMPIPE || !info.starts_with(before))
+    return device.driver_version;
   std::array<uint32_t, 3> numbers{};
   const char *at = info.data() + before.size(), *end = info.data() + info.size();
   for (uint32_t& number : numbers) {

@@ -156,7 +156,8 @@ TEST_CASE("of the software driver's versions, those before 26.1 gather in loops"
   }
 }
 
-TEST_CASE("of the software driver's versions, those before 25.0 end long loops, which are made shorter there") {
+TEST_CASE(
+    "of the software driver's versions, those before 25.0 end long loops, which are made shorter there") {
   for (const auto& [info, ends] : {std::pair{"Mesa 24.0.5-1ubuntu1 (LLVM 17.0.6)", true},
                                    {"Mesa 22.3.6", true},
                                    {"Mesa 24.3.4 (LLVM 19.1.7)", true},
@@ -169,8 +170,10 @@ TEST_CASE("of the software driver's versions, those before 25.0 end long loops, 
     device.driver_info = info;
     device = apply_quirks(device);
     CHECK((device.max_loop_rounds != 0) == ends);
-    for (const auto& [patches, width, dispatches] :
-         {std::tuple<uint64_t, uint64_t, size_t>{16, 64, 4}, {196, 192, 4}, {1369, 1536, 16}, {2900, 3000, 0}}) {
+    for (const auto& [patches, width, dispatches] : {std::tuple<uint64_t, uint64_t, size_t>{16, 64, 4},
+                                                     {196, 192, 4},
+                                                     {1369, 1536, 16},
+                                                     {2900, 3000, 0}}) {
       CAPTURE(patches, width);
       Graph graph;
       principal_colors(graph, "y", graph.input("x", {1, patches, width}), 0, patches);

@@ -53,8 +53,8 @@ uint32_t local_size_of(const Capabilities& device) {
   return workgroup_size(device, device.type == DeviceType::cpu ? std::max(device.subgroup_size, 1u) : 512);
 }
 
-// How often the loops of an invocation of principal_vectors go round: those of the products, and at most those
-// of the small matrices, whatever the order.
+// How often the loops of an invocation of principal_vectors go round: those of the products, and at most
+// those of the small matrices, whatever the order.
 uint64_t loop_rounds(const LowerContext& c, uint32_t rounds) {
   const uint64_t order = c.input(input_matrix).shape[0];
   constexpr uint64_t products = VITRINE_PRINCIPAL_POWERS + 1, small_matrices = 11250;
