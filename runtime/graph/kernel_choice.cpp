@@ -29,7 +29,7 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
 }
 
 // The numbers among the specialization constants that stand for a choice.
-constexpr std::array choices{"activation"sv, "function"sv, "k_multiple"sv};
+constexpr std::array choices{"activation"sv, "function"sv, "k_multiple"sv, "patch_run"sv};
 // What is fused behind a product (shaders/lib/epilogue.glsl).
 constexpr std::string_view fused = "epilogue_";
 

@@ -1,6 +1,10 @@
 //! variant f32 IN4=vec4 OUT=float OUT4=vec4
 //! variant f16 IN4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16
 //! variant f16_f32 IN4=f16vec4 OUT=float OUT4=vec4 needs=storage16
+//! variant patches_f32 PATCHES=1 IN4=vec4 OUT=float OUT4=vec4
+//! variant patches_f32_f16 PATCHES=1 IN4=vec4 OUT=float16_t OUT4=f16vec4 needs=storage16
+//! variant patches_f16 PATCHES=1 IN4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16
+//! variant patches_f16_f32 PATCHES=1 IN4=f16vec4 OUT=float OUT4=vec4 needs=storage16
 //! variant mixed_f16 IN4=f16vec4 TILE4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16,fp16
 //! variant mixed_f16_f32 IN4=f16vec4 TILE4=f16vec4 OUT=float OUT4=vec4 needs=storage16,fp16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
@@ -29,6 +33,8 @@
 // A transposed operand lies with K outermost, as shared memory has it: an invocation reads the four columns of
 // its block where they are, and has nothing to turn.
 //
+// The patches variants have images for A, and read its rows out of them (lib/patches.glsl).
+//
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
 #version 460
@@ -37,19 +43,21 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require  // to index f16vec4; no arithmetic
 #include "lib/types.glsl"
 #include "lib/index.glsl"
-#include "matmul_tiled.h"
+#include "matmul.h"
 
-layout(push_constant) uniform Push { MatmulTiledParams p; };
+layout(push_constant) uniform Push { MatmulParams p; };
+#ifdef PATCHES
+layout(set = 0, binding = 0) readonly buffer Images { vec4 images[]; };
+#else
 layout(set = 0, binding = 0) readonly buffer A { IN4 a[]; };
+#endif
 layout(set = 0, binding = 1) readonly buffer W { IN4 w[]; };
-layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 3) readonly buffer Scale { float scale[]; };
-layout(set = 0, binding = 4) readonly buffer Residual { float residual[]; };
+layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias4[]; };
+layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale4[]; };
+layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual4[]; };
 layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
 
-#define EPILOGUE_BIAS(column) bias[column]
-#define EPILOGUE_SCALE(column) scale[column]
-#define EPILOGUE_RESIDUAL(at) residual[at]
+#define EPILOGUE_BY_FOURS
 #include "lib/epilogue.glsl"
 #include "lib/tile.glsl"
 
@@ -65,6 +73,11 @@ layout(constant_id = 12) const bool overlap = true;
 layout(constant_id = 13) const bool transposed_a = false;  // A is [k][m]
 layout(constant_id = 14) const bool transposed_w = false;  // W is [k][n]
 layout(constant_id = 15) const bool aligned_m = false;     // M is a multiple of 4; asked where A is transposed
+
+#ifdef PATCHES
+#define PATCHES_FIRST_ID 16
+#include "lib/patches.glsl"
+#endif
 
 const uint threads_m = tile_m / thread_m;
 const uint threads_n = tile_n / thread_n;
@@ -91,7 +104,7 @@ shared TILE4 tile_of_a[halves * size_m];
 shared TILE4 tile_of_w[halves * size_n];
 
 // Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours. Of
-// a transposed operand the rows themselves.
+// patches where each begins in the images, of a transposed operand the rows themselves.
 uint rows_at[loads * 4];
 TILE4 staged[loads * 4];
 const uint unit = k_multiple == 1 ? 1 : 4;
@@ -106,7 +119,13 @@ const uint unit = k_multiple == 1 ? 1 : 4;
                  left > 2 ? element_of(BUFFER, row + k + 2) : 0.0,                      \
                  left > 3 ? element_of(BUFFER, row + k + 3) : 0.0);                     \
   }
+#ifdef PATCHES
+TILE4 fetch_a(uint start, uint k, uint left) {
+  return TILE4(patch_quad(start, k, k_multiple == step_k ? 4 : left));
+}
+#else
 FETCH(fetch_a, a)
+#endif
 FETCH(fetch_w, w)
 
 // Four rows of a transposed operand at one k, of which i numbers the block.
@@ -118,7 +137,9 @@ FETCH(fetch_w, w)
                  element_of(BUFFER, k * ROWS + rows_at[i * 4 + 2]),                     \
                  element_of(BUFFER, k * ROWS + rows_at[i * 4 + 3]));                    \
   }
+#ifndef PATCHES
 FETCH_TRANSPOSED(fetch_transposed_a, a, p.m, aligned_m)
+#endif
 FETCH_TRANSPOSED(fetch_transposed_w, w, p.n, aligned_n)
 
 void fetch(uint k, uint end) {
@@ -128,9 +149,13 @@ void fetch(uint k, uint end) {
     const uint left = own_k < end ? end - own_k : 0;
     if (e < blocks_a) {
       [[unroll]] for (uint r = 0; r < 4; ++r) {
+#ifdef PATCHES
+        staged[i * 4 + r] = fetch_a(rows_at[i * 4 + r], own_k, left);
+#else
         staged[i * 4 + r] = !transposed_a ? fetch_a(rows_at[i * 4 + r], k, left)
                             : r < left    ? fetch_transposed_a(i, own_k + r)
                                           : TILE4(0.0);
+#endif
       }
     } else if (blocks % threads == 0 || e < blocks) {
       [[unroll]] for (uint r = 0; r < 4; ++r) {
@@ -177,6 +202,12 @@ void main() {
     const bool left = e < blocks_a;
     const uint row = left ? first_row + e / step_k4 * 4 : first_column + (e - blocks_a) / step_k4 * 4;
     const uint last = (left ? p.m : p.n) - 1;
+#ifdef PATCHES
+    if (left) {
+      [[unroll]] for (uint r = 0; r < 4; ++r) rows_at[i * 4 + r] = patch_start(min(row + r, last));
+      continue;
+    }
+#endif
     if (left ? transposed_a : transposed_w) {
       [[unroll]] for (uint r = 0; r < 4; ++r) rows_at[i * 4 + r] = min(row + r, last);
       if (left ? aligned_m : aligned_n) rows_at[i * 4] = min(row, last - 3);
@@ -245,11 +276,8 @@ void main() {
       const uint at = row * p.n + column;
       const uint out_at = slice * p.m * p.n + at;
       if (aligned_n) {
-        vec4 values;
-        [[unroll]] for (uint n = 0; n < 4; ++n) {
-          values[n] = epilogue(picked[j * 4 + n], column + n, at + n);
-        }
-        c[out_at >> 2] = OUT4(values);
+        const vec4 values = vec4(picked[j * 4], picked[j * 4 + 1], picked[j * 4 + 2], picked[j * 4 + 3]);
+        c[out_at >> 2] = OUT4(epilogue4(values, column, at));
       } else {
         [[unroll]] for (uint n = 0; n < 4; ++n) {
           if (column + n < p.n) {

@@ -8,7 +8,7 @@
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/util/error.h"
 #include "shaders/products/cpu/matmul_cpu_chunk.h"
-#include "shaders/products/matmul_tiled.h"
+#include "shaders/products/matmul.h"
 
 namespace vitrine {
 namespace {
@@ -54,7 +54,7 @@ LowerContext context_of(const Graph& graph, const Capabilities& device) {
   return {graph, graph.nodes()[0], device};
 }
 
-template <typename Params = shader::MatmulTiledParams>
+template <typename Params = shader::MatmulParams>
 Params params_of(const Dispatch& dispatch) {
   Params params{};
   REQUIRE(dispatch.params.size() == sizeof params);
@@ -79,7 +79,7 @@ TEST_CASE("matmul's tiled kernel fits the device and covers the product") {
                        tile_n = dispatch.constant("tile_n");
         CHECK(threads <= device.max_workgroup_invocations);
         CHECK(threads == tile_m / dispatch.constant("thread_m") * (tile_n / dispatch.constant("thread_n")));
-        const shader::MatmulTiledParams params = params_of(dispatch);
+        const shader::MatmulParams params = params_of(dispatch);
         CHECK(params.tiles == params.tiles_m * ceil_div(n, tile_n));
         CHECK(uint64_t{params.tiles_m} * tile_m >= m);
         CHECK(dispatch.groups[0] * dispatch.groups[1] >= params.tiles * params.slices);

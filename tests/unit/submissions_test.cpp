@@ -80,7 +80,7 @@ TEST_CASE("submissions: a shader may be cut along the axes whose number of workg
     return cuttable_axes(find_shader(shader, variant).words, groups);
   };
   // gl_WorkGroupID alone.
-  CHECK(axes("patch_embed", "f32", {4, 3, 1}) == any_axis);
+  CHECK(axes("attention_rollout", "f32", {4, 3, 1}) == any_axis);
   // linear_group(): the length of a row must stay, unless there is one row only.
   for (const auto& [shader, variant] : {std::pair{"matmul_tiled", "f32"},
                                         {"matmul_few_rows", "f16"},

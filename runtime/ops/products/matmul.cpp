@@ -43,6 +43,10 @@ MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight) 
 }
 
 MatmulSizes matmul_sizes(const LowerContext& context) {
+  if (reads_patches(context.node())) {
+    const Shape& weight = context.input(matmul_input::weight).shape;
+    return {.m = context.output(0).shape.rows(), .n = weight[0], .k = weight.elements() / weight[0]};
+  }
   return matmul_sizes(context.node(), context.input(matmul_input::x).shape,
                       context.input(matmul_input::weight).shape);
 }
@@ -96,11 +100,14 @@ double matmul_flops(const LowerContext& context) {
 }
 
 std::string matmul_variant(const LowerContext& context) {
-  return storage_variant(context.input(matmul_input::x).dtype, context.output(0).dtype);
+  return storage_variant(context.input(matmul_input::weight).dtype, context.output(0).dtype);
 }
 
 std::vector<NamedConstant> epilogue_constants(const LowerContext& context) {
-  return {{"epilogue_activation", to_u32(static_cast<uint64_t>(context.attributes().integer("activation")))},
+  const Attributes& attributes = context.attributes();
+  const int64_t activation =
+      attributes.has("activation") ? attributes.integer("activation") : VITRINE_ACTIVATION_NONE;
+  return {{"epilogue_activation", to_u32(static_cast<uint64_t>(activation))},
           {"epilogue_has_bias", context.has_input(matmul_input::bias)},
           {"epilogue_has_scale", context.has_input(matmul_input::scale)},
           {"epilogue_has_residual", context.has_input(matmul_input::residual)}};

@@ -17,10 +17,10 @@ struct MatmulSize {
   std::string label() const { return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k); }
 };
 // Of a depth that four doesn't divide; a weight so small that a row stays in registers; over more than one of
-// most tiles; of whole steps and runs, as a model's products are, with one of the largest tiles inside; and
-// the same of a few rows.
+// most tiles; of whole steps and runs, as a model's products are, with one of the largest tiles inside; the
+// same of a few rows; and so deep that K is cut for matrix units, too.
 constexpr MatmulSize odd{5, 67, 37}, small{19, 29, 23}, mixed{131, 137, 72}, whole{131, 264, 384},
-    few{5, 60, 64};
+    few{5, 60, 64}, deep{19, 24, 6144};
 
 // The bare product.
 OpCase bare_matmul(const MatmulSize& size, DType in, DType out) {
@@ -125,6 +125,7 @@ std::vector<OpCase> matmul_cases() {
     cases.push_back(for_its_path(full_matmul(whole, in, out)));
     cases.push_back(for_its_path(bare_matmul(whole, in, out)));
     cases.push_back(for_its_path(bare_matmul(few, in, out)));
+    cases.push_back(for_its_path(full_matmul(deep, in, out)));
   }
   for (const TurnedSize& size : turned_sizes) cases.push_back(for_its_path(turned_matmul(size)));
   return cases;

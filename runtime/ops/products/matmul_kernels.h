@@ -24,6 +24,13 @@ bool is_x_transposed(const Node& node);
 bool is_weight_transposed(const Node& node);
 std::optional<std::string> refuse_transposed(const LowerContext& context);
 
+// Whether the left side is patches of images: op_patch_embed's nodes, which have x, weight and bias in
+// matmul's places.
+bool reads_patches(const Node& node);
+// A shader's variant that reads the left side as it lies, and the constants that it has more.
+std::string with_patches(const LowerContext& context, std::string variant);
+void add_patch_constants(const LowerContext& context, Dispatch& dispatch);
+
 // C[m,n] = epilogue(A[m,k] W[n,k]^T)
 struct MatmulSizes {
   uint64_t m = 0, n = 0, k = 0;
@@ -33,7 +40,8 @@ MatmulSizes matmul_sizes(const LowerContext& context);
 void infer_matmul(InferContext& context);
 double matmul_flops(const LowerContext& context);
 void differentiate_matmul(GradContext& context);
-std::string matmul_variant(const LowerContext& context);  // "f32", "f16" or "f16_f32"
+// "f32", "f16", "f16_f32" and so on, by what the weight and the result are stored as.
+std::string matmul_variant(const LowerContext& context);
 
 // The specialization constants of shaders/lib/epilogue.glsl.
 std::vector<NamedConstant> epilogue_constants(const LowerContext& context);
@@ -70,7 +78,11 @@ std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& 
 // best_slices too, cuts K with cut_k, runs a grid of `count` slices whose f32 sums lie one after the other as
 // [count][m][n], and gives that dispatch to sum_slices.
 
+// How long a product takes in a tile, in any unit.
+using TileTime = double (*)(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device);
 // In how many slices a tile should finish first; 1 where K should stay whole.
+uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device, TileTime time);
+// The same for a kernel that uses the invocations' own arithmetic.
 uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device);
 
 // K in `count` pieces of `length`, a multiple of the kernel's step, but for the last one.
@@ -137,12 +149,13 @@ struct CoopmatShape {
   uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
   uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
   double speed = 0;
-  bool halves = true;  // the device lists sums of f16, as which the accumulators can be stored
+  bool halves = true;   // the device lists sums of f16, as which the accumulators can be stored
+  uint32_t slices = 1;  // of K
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
   uint32_t shared_bytes() const;
-  TileWorth worth() const { return {tile_m(), tile_n(), speed}; }
+  TileWorth worth() const { return {tile_m(), tile_n(), speed, slices}; }
   std::string name() const;
 };
 // The shapes that this device can run, of every matrix that it lists; empty when it has none.

@@ -21,12 +21,11 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   const std::vector<NamedConstant> epilogue = epilogue_constants(context);
   for (const NamedConstant& part : epilogue) product.constant(part.name) = 0;
   const Operand partial = Operand::scratch(to_u32(lowered.scratch.size()));
-  product.operands = {Operand::input(matmul_input::x),
-                      Operand::input(matmul_input::weight),
-                      Operand::nothing(),
-                      Operand::nothing(),
-                      Operand::nothing(),
-                      partial};
+  for (Operand& operand : product.operands) {
+    if (operand == Operand::output(0)) operand = partial;
+    if (operand.kind == Operand::Kind::input && operand.index >= matmul_input::bias)
+      operand = Operand::nothing();
+  }
   product.note += " in " + std::to_string(slices.count) + " slices";
   lowered.dispatches.push_back(std::move(product));
 
@@ -36,13 +35,15 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   Dispatch& sum = lowered.dispatches.emplace_back();
   sum.shader = &find_shader("matmul_slices", name_of(context.output(0).dtype));
   sum.constants = epilogue;
+  const uint64_t n = matmul_sizes(context).n, each = n % 4 == 0 ? 4 : 1;
   sum.add_constants({{"local_size", workgroup_size(context.device(), 128)},
-                     {"n", to_u32(matmul_sizes(context).n)},
-                     {"slices", slices.count}});
+                     {"n", to_u32(n)},
+                     {"slices", slices.count},
+                     {"by_four", each == 4}});
   sum.operands = {partial, operands[matmul_input::bias], operands[matmul_input::scale],
                   operands[matmul_input::residual], Operand::output(0)};
   sum.set_params(shader::MatmulSlicesParams{to_u32(elements)});
-  sum.groups = spread_groups(context.device(), ceil_div(elements, sum.constant("local_size")));
+  sum.groups = spread_groups(context.device(), ceil_div(elements, each * sum.constant("local_size")));
   sum.note = std::to_string(slices.count) + " slices";
 }
 

@@ -38,10 +38,14 @@ std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSiz
 }
 
 uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device) {
+  return best_slices(tile, sizes, device, time_of);
+}
+
+uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device, TileTime time) {
   uint32_t best = 1;
   if (device.type == DeviceType::cpu) return best;  // its cores are few, and filled by few workgroups
   tile.slices = 1;
-  double shortest = time_of(tile, sizes, device);
+  double shortest = time(tile, sizes, device);
   for (const uint32_t slices : {2u, 3u, 4u, 6u, 8u}) {
     const uint64_t partial_sums = sizes.m * sizes.n * slices;
     if (sizes.k / slices < shortest_slice || 4 * partial_sums > device.max_storage_range ||
@@ -49,10 +53,10 @@ uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilitie
       break;
     }
     tile.slices = slices;
-    const double time = time_of(tile, sizes, device);
-    if (time < shortest) {
+    const double sliced = time(tile, sizes, device);
+    if (sliced < shortest) {
       best = slices;
-      shortest = time;
+      shortest = sliced;
     }
   }
   return best;

@@ -1,6 +1,4 @@
 // The shared-memory kernel of matmul (shaders/products/matmul_tiled.comp).
-#include "shaders/products/matmul_tiled.h"
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -61,7 +59,8 @@ bool mixes_halves(const Capabilities& device) {
 
 // What the shader's variants are called.
 std::string variant_of(const LowerContext& context, DType out, bool mixed) {
-  return (mixed ? "mixed_" : "") + storage_variant(context.input(matmul_input::x).dtype, out);
+  const std::string stored = storage_variant(context.input(matmul_input::weight).dtype, out);
+  return with_patches(context, (mixed ? "mixed_" : "") + stored);
 }
 
 // Those that fit, the best first.
@@ -128,14 +127,15 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
                           {"transposed_a", is_x_transposed(context.node())},
                           {"transposed_w", is_weight_transposed(context.node())},
                           {"aligned_m", is_x_transposed(context.node()) && sizes.m % 4 == 0}});
+  add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
-  dispatch.set_params(shader::MatmulTiledParams{.m = to_u32(sizes.m),
-                                                .n = to_u32(sizes.n),
-                                                .k = to_u32(sizes.k),
-                                                .tiles_m = to_u32(tiles_m),
-                                                .tiles = to_u32(tiles),
-                                                .slices = slices.count,
-                                                .slice_k = to_u32(slices.length)});
+  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
+                                           .n = to_u32(sizes.n),
+                                           .k = to_u32(sizes.k),
+                                           .tiles_m = to_u32(tiles_m),
+                                           .tiles = to_u32(tiles),
+                                           .slices = slices.count,
+                                           .slice_k = to_u32(slices.length)});
   dispatch.groups = spread_groups(context.device(), tiles * slices.count);
   dispatch.note =
       std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n) + (shape.mixed ? " mixed" : "");
@@ -151,7 +151,8 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {
-  if (auto reason = refuse(context, "matmul_tiled", matmul_variant(context))) return reason;
+  const std::string variant = variant_of(context, context.output(0).dtype, false);
+  if (auto reason = refuse(context, "matmul_tiled", variant)) return reason;
   if (auto reason = refuse_slices(context)) return reason;
   const auto running = [&](const TiledShape& shape) { return runs(shape, context.device()); };
   if (std::none_of(shapes.begin(), shapes.end(), running)) return "no tile fits the device's workgroups";

@@ -9,11 +9,11 @@
 #include "runtime/ops/moves/unfold.h"
 #include "runtime/ops/products/cpu/direct_product.h"
 #include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/ops/products/weight_gradient.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/activation.h"
 #include "shaders/tokens/cpu/patch_embed_cpu_rows.h"
-#include "shaders/tokens/patch_embed.h"
 
 namespace vitrine {
 namespace {
@@ -51,45 +51,6 @@ void infer(InferContext& c) {
 double flops(const LowerContext& c) {
   const Shape& weight = c.input(weight_input).shape;
   return 2.0 * static_cast<double>(c.output(0).shape.rows()) * static_cast<double>(weight.elements());
-}
-
-std::string variant(const LowerContext& c) {
-  return storage_variant(c.input(weight_input).dtype, c.output(0).dtype);
-}
-
-std::optional<std::string> refuses(const LowerContext& c) { return refuse(c, "patch_embed", variant(c)); }
-
-Lowered lower(const LowerContext& c) {
-  const Shape& image = c.input(image_input).shape;
-  const Shape& weight = c.input(weight_input).shape;
-  const Shape& result = c.output(0).shape;
-  const uint64_t tokens = result.rows(), dims = result[-1];
-
-  // 16 x 16 invocations with 4 x 4 sums each where the device takes 256 of them, else 8 x 16.
-  constexpr uint32_t sums = 4, threads_n = 16;
-  const uint32_t threads_m = workgroup_size(c.device(), 256) / threads_n;
-
-  Dispatch dispatch;
-  dispatch.shader = &find_shader("patch_embed", variant(c));
-  dispatch.constants = {{"local_size", threads_m * threads_n},
-                        {"threads_m", threads_m},
-                        {"threads_n", threads_n},
-                        {"patch_height", to_u32(weight[2])},
-                        {"patch_width", to_u32(weight[3])},
-                        {"patch_columns", to_u32(image[3] / weight[3])},
-                        {"patches", to_u32(result[1])},
-                        {"has_bias", c.has_input(bias_input)}};
-  dispatch.operands = {Operand::input(image_input), Operand::input(weight_input),
-                       c.has_input(bias_input) ? Operand::input(bias_input) : Operand::nothing(),
-                       Operand::output(0)};
-  dispatch.set_params(shader::PatchEmbedParams{to_u32(tokens), to_u32(dims), to_u32(weight.elements() / dims),
-                                               to_u32(image[1] * image[2] * image[3]),
-                                               to_u32(image[2] * image[3]), to_u32(image[3])});
-  dispatch.groups = {to_u32(ceil_div(tokens, sums * threads_m)), to_u32(ceil_div(dims, sums * threads_n)), 1};
-  dispatch.note = std::to_string(sums * threads_m) + "x" + std::to_string(sums * threads_n);
-  Lowered lowered;
-  lowered.dispatches.push_back(std::move(dispatch));
-  return lowered;
 }
 
 // ---- cpu_direct: for devices that are a CPU --------------------------------------------------------
@@ -183,9 +144,12 @@ void backward(GradContext& c) {
 }
 
 constexpr KernelDef kernels[] = {
-    {"tiled", Target::any, refuses, no_preference, lower},
+    {"tiled", Target::any, refuse_tiled, prefer_tiled, lower_tiled, tiled_configurations},
     {"cpu_direct", Target::cpu, refuses_direct, prefer_direct_product, lower_direct, direct_configurations},
-    {"cpu_chunks", Target::cpu, refuses_chunks, prefer_chunked_product, lower_chunks, chunks_configurations}};
+    {"cpu_chunks", Target::cpu, refuses_chunks, prefer_chunked_product, lower_chunks, chunks_configurations},
+    {"coopmat", Target::matrix_units, refuse_coopmat, prefer_coopmat, lower_coopmat, coopmat_configurations},
+    {"coopmat_flexible", Target::matrix_units, refuse_coopmat_flexible, prefer_coopmat_flexible,
+     lower_coopmat_flexible, coopmat_flexible_configurations}};
 
 }  // namespace
 

@@ -3,10 +3,15 @@
 //! variant f16_strips OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant f16_flexible OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 //! variant f16_f32_flexible OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant patches_f16 PATCHES=1 OUT=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant patches_f16_f32 PATCHES=1 OUT=float OUT4=vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant patches_f16_strips PATCHES=1 OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
+//! variant patches_f16_flexible PATCHES=1 OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant patches_f16_f32_flexible PATCHES=1 OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 // C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
 //
-//   grid        tiles of tile_m x tile_n outputs, in panels (lib/panels.glsl)
-//   workgroup   subgroups_m x subgroups_n subgroups; walks K in steps of step_k. A step of A [tile_m][step_k]
+//   grid        tiles of tile_m x tile_n outputs, in panels (lib/panels.glsl), times the slices of K
+//   workgroup   subgroups_m x subgroups_n subgroups; walks its slice of K in steps of step_k. A step of A [tile_m][step_k]
 //               and W [tile_n][step_k] lies in shared memory as f16. Rows are padded by 16 bytes, so that the
 //               eight rows which a matrix load reads at once begin in eight different groups of banks.
 //               With two buffers the next step is written beside the one that is multiplied, and a step costs
@@ -19,6 +24,8 @@
 //
 // The shape of a matrix comes from the device's own list. A step past an edge of K is zero in both operands;
 // a row past an edge is the last row again and is never stored.
+//
+// The patches variants have images for A, of f32, and read its rows out of them (lib/patches.glsl), rounded to f16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -34,20 +41,27 @@
 #include "lib/panels.glsl"
 #include "products/matmul.h"
 
-// A and W twice: by eight where K is a multiple of eight, else by single values. The other one is not bound.
+// A and W twice: by eight where K is a multiple of eight, else by single values, or by four where A is images. The
+// other one is not bound.
 layout(push_constant) uniform Push { MatmulParams p; };
+#ifdef PATCHES
+layout(set = 0, binding = 0) readonly buffer Images { vec4 images[]; };
+#else
 layout(set = 0, binding = 0) readonly buffer A8 { uvec4 a8[]; };
+#endif
 layout(set = 0, binding = 1) readonly buffer W8 { uvec4 w8[]; };
-layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias[]; };
-layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale[]; };
-layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual[]; };
+layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias4[]; };
+layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale4[]; };
+layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual4[]; };
 layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
+#ifdef PATCHES
+layout(set = 0, binding = 6) readonly buffer W4 { uvec2 w4[]; };
+#else
 layout(set = 0, binding = 6) readonly buffer A { float16_t a[]; };
 layout(set = 0, binding = 7) readonly buffer W { float16_t w[]; };
+#endif
 
-#define EPILOGUE_BIAS(column) bias[(column) >> 2][(column)&3]
-#define EPILOGUE_SCALE(column) scale[(column) >> 2][(column)&3]
-#define EPILOGUE_RESIDUAL(at) residual[(at) >> 2][(at)&3]
+#define EPILOGUE_BY_FOURS
 #include "lib/epilogue.glsl"
 
 layout(local_size_x_id = 4) in;  // subgroups_m * subgroups_n * subgroup_size
@@ -65,6 +79,12 @@ layout(constant_id = 15) const bool by_eight = false;   // K is a multiple of 8
 layout(constant_id = 16) const bool by_four = false;    // N is a multiple of 4
 layout(constant_id = 17) const bool store_directly = false;  // nothing is fused, rows of C are 16-byte aligned
 layout(constant_id = 18) const uint panel = 16;              // rows of tiles
+layout(constant_id = 19) const bool sliced = false;          // K is cut; else compilers see where it begins and ends
+
+#ifdef PATCHES
+#define PATCHES_FIRST_ID 20
+#include "lib/patches.glsl"
+#endif
 
 const uint threads = subgroups_m * subgroups_n * subgroup_size;
 const uint tile_m = subgroups_m * matrices_m * matrix_m;
@@ -90,22 +110,43 @@ const uint strips_size = subgroups_m * subgroups_n * strip_size;
 // The tiles, and after the last step the strips.
 shared uvec4 memory[buffers * buffer_size > strips_size ? buffers * buffer_size : strips_size];
 
-// Eight values of a row that starts at `start`, zeros from column p.k on.
+// Of this workgroup's slice of K, where there are several: its end, and where its sums begin in C.
+uint slice_end;
+uint first_out = 0;
+#define end (sliced ? slice_end : p.k)
+
+// Eight values of a row that starts at `start`, zeros from column `end` on.
 #define FETCH(NAME, EIGHTS, VALUES)                                             \
   uvec4 NAME(uint start, uint k) {                                              \
     const uint at = start + k;                                                  \
-    if (by_eight) return k < p.k ? EIGHTS[at >> 3] : uvec4(0);                  \
+    if (by_eight) return k < end ? EIGHTS[at >> 3] : uvec4(0);                  \
     const float16_t zero = float16_t(0.0);                                      \
     uvec4 eight;                                                                \
     [[unroll]] for (uint i = 0; i < 4; ++i) {                                   \
-      const float16_t low = k + 2 * i < p.k ? VALUES[at + 2 * i] : zero;        \
-      const float16_t high = k + 2 * i + 1 < p.k ? VALUES[at + 2 * i + 1] : zero; \
+      const float16_t low = k + 2 * i < end ? VALUES[at + 2 * i] : zero;        \
+      const float16_t high = k + 2 * i + 1 < end ? VALUES[at + 2 * i + 1] : zero; \
       eight[i] = packFloat2x16(f16vec2(low, high));                             \
     }                                                                           \
     return eight;                                                               \
   }
+#ifdef PATCHES
+uint left_from(uint k) { return k < end ? end - k : 0; }
+uvec2 pack_quad(vec4 quad) {
+  const f16vec4 halves = f16vec4(quad);
+  return uvec2(packFloat2x16(halves.xy), packFloat2x16(halves.zw));
+}
+uvec4 fetch_a(uint start, uint k) {
+  return uvec4(pack_quad(patch_quad(start, k, left_from(k))), pack_quad(patch_quad(start, k + 4, left_from(k + 4))));
+}
+uvec4 fetch_w(uint start, uint k) {
+  const uint at = start + k;
+  if (by_eight) return k < end ? w8[at >> 3] : uvec4(0);
+  return uvec4(k < end ? w4[at >> 2] : uvec2(0), k + 4 < end ? w4[(at >> 2) + 1] : uvec2(0));
+}
+#else
 FETCH(fetch_a, a8, a)
 FETCH(fetch_w, w8, w)
+#endif
 
 #define Sum coopmat<float, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
 #ifndef STRIPS
@@ -117,16 +158,26 @@ float store_element(const in uint row, const in uint column, const in float sum,
                     const in uint first_column) {
   const uint m = first_row + row, n = first_column + column;
   if (m < p.m && n < p.n) {
-    const uint at = m * p.n + n;
-    c[at >> 2][at & 3] = store_as(OUT, epilogue(sum, n, at));
+    const uint at = m * p.n + n, out_at = first_out + at;
+    c[out_at >> 2][out_at & 3] = store_as(OUT, epilogue(sum, n, at));
   }
   return sum;
 }
 #endif
 
 void main() {
-  const uint tile = linear_group();
-  if (tile >= p.tiles) return;
+  uint tile = linear_group();
+  uint begin = 0;
+  if (sliced) {
+    if (tile >= p.tiles * p.slices) return;
+    const uint slice = tile / p.tiles;
+    tile -= slice * p.tiles;
+    begin = slice * p.slice_k;
+    slice_end = min(p.k, begin + p.slice_k);
+    first_out = slice * p.m * p.n;
+  } else if (tile >= p.tiles) {
+    return;
+  }
   const uvec2 place_of_tile = tile_place(tile, p.tiles_m, p.tiles, panel);
   const uint first_row = place_of_tile.x * tile_m;
   const uint first_column = place_of_tile.y * tile_n;
@@ -137,7 +188,12 @@ void main() {
   // Where this invocation's shares of A and W begin, and where they go.
   uint start_a[loads_a], start_w[loads_w];
   [[unroll]] for (uint i = 0; i < loads_a; ++i) {
-    start_a[i] = min(first_row + (thread + i * threads) / step8, p.m - 1) * p.k;
+    const uint row = min(first_row + (thread + i * threads) / step8, p.m - 1);
+#ifdef PATCHES
+    start_a[i] = patch_start(row);
+#else
+    start_a[i] = row * p.k;
+#endif
   }
   [[unroll]] for (uint i = 0; i < loads_w; ++i) {
     start_w[i] = min(first_column + (thread + i * threads) / step8, p.n - 1) * p.k;
@@ -166,12 +222,12 @@ void main() {
   Sum sums[matrices_m * matrices_n];
   [[unroll]] for (uint i = 0; i < matrices_m * matrices_n; ++i) sums[i] = Sum(0.0);
 
-  FETCH_STEP(0)
+  FETCH_STEP(begin)
   PUT_STEP(0)
   barrier();
   uint place = 0;
-  [[dont_unroll]] for (uint k = 0; k < p.k; k += step_k) {
-    const bool more = k + step_k < p.k;
+  [[dont_unroll]] for (uint k = begin; k < end; k += step_k) {
+    const bool more = k + step_k < end;
     if (more) FETCH_STEP(k + step_k)
 
     [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) {
@@ -203,7 +259,8 @@ void main() {
       column_of_subgroup + matrices_n * matrix_n <= p.n) {
     [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
       [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
-        const uint at = (row_of_subgroup + i * matrix_m) * p.n + column_of_subgroup + j * matrix_n;
+        const uint at =
+            first_out + (row_of_subgroup + i * matrix_m) * p.n + column_of_subgroup + j * matrix_n;
         coopMatStore(Stored(sums[i * matrices_n + j]), c, at / 4, p.n / 4, gl_CooperativeMatrixLayoutRowMajor);
       }
     }
@@ -238,13 +295,12 @@ void main() {
       const uint column = column_of_subgroup + e % strip_width4 * 4;
       if (row >= p.m || column >= p.n) continue;
       const vec4 sum = uintBitsToFloat(memory[strip + e / strip_width4 * strip_pitch + e % strip_width4]);
-      const uint at = row * p.n + column;
+      const uint at = row * p.n + column, out_at = first_out + at;
       if (by_four) {
-        c[at >> 2] = OUT4(epilogue(sum.x, column, at), epilogue(sum.y, column + 1, at + 1),
-                          epilogue(sum.z, column + 2, at + 2), epilogue(sum.w, column + 3, at + 3));
+        c[out_at >> 2] = OUT4(epilogue4(sum, column, at));
       } else {
         for (uint i = 0; i < 4 && column + i < p.n; ++i) {
-          c[(at + i) >> 2][(at + i) & 3] = store_as(OUT, epilogue(sum[i], column + i, at + i));
+          c[(out_at + i) >> 2][(out_at + i) & 3] = store_as(OUT, epilogue(sum[i], column + i, at + i));
         }
       }
     }

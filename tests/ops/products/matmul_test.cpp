@@ -186,16 +186,26 @@ std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& s
   }
   return out;
 }
+// And some whose K is cut, also into more slices than it has steps.
+std::vector<CoopmatShape> with_slices(std::vector<CoopmatShape> shapes) {
+  for (const uint32_t slices : {2u, 3u, 8u}) {
+    if (shapes.empty()) break;
+    CoopmatShape sliced = shapes[slices % shapes.size()];
+    sliced.slices = slices;
+    shapes.push_back(sliced);
+  }
+  return shapes;
+}
 std::vector<CoopmatShape> staged_coopmat(const Capabilities& device) {
   std::vector<CoopmatShape> out = staged_in_every_way(coopmat_shapes(device), device);
   if (out.empty()) return out;
   // And as on devices whose accumulators can't be stored as f16.
   out.push_back(out.back());
   out.back().halves = false;
-  return out;
+  return with_slices(std::move(out));
 }
 std::vector<CoopmatShape> staged_flexible(const Capabilities& device) {
-  return staged_in_every_way(coopmat_flexible_shapes(device), device);
+  return with_slices(staged_in_every_way(coopmat_flexible_shapes(device), device));
 }
 
 using EveryArrangement = std::make_index_sequence<most_arrangements>;

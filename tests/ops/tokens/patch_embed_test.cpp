@@ -37,9 +37,14 @@ test::OpCase op_case(const Case& c, HostTensor image) {
   return result;
 }
 
-void check(const Case& c) {
-  test::check_op(op_patch_embed, op_case(c, test::random_tensor(c.image, DType::f32, 1)));
+// Pixels that are rounded to what the weight is, as matrix units do it, lose nothing.
+HostTensor image_for(const Case& c) {
+  HostTensor image = test::random_tensor(c.image, c.weights, 1);
+  image.dtype = DType::f32;
+  return image;
 }
+
+void check(const Case& c) { test::check_op(op_patch_embed, op_case(c, image_for(c))); }
 
 TEST_CASE("patch_embed matches the float64 reference for the models' sizes") {
   check({{1, 3, 224, 224}, {192, 3, 16, 16}});
@@ -70,6 +75,28 @@ TEST_CASE("patch_embed reads f16 weights and writes f16") {
       check({{1, 1, 7, 9}, {5, 1, 3, 3}, weights, out});
     }
   }
+}
+
+TEST_CASE("patch_embed is right in every tile, for patches that lie by fours, by pairs and one by one") {
+  // Tiles of halves once: a software driver compiles matrices slowly.
+  for (const Case& c :
+       {Case{{1, 3, 68, 96}, {136, 3, 16, 16}}, Case{{2, 3, 70, 42}, {71, 3, 14, 14}},
+        Case{{2, 1, 35, 33}, {72, 1, 7, 5}}, Case{{2, 3, 70, 42}, {71, 3, 14, 14}, DType::f16, DType::f16}}) {
+    test::check_configurations(op_patch_embed, op_case(c, image_for(c)));
+  }
+}
+
+TEST_CASE("patch_embed rounds pixels to the nearest f16 where it doesn't take them as they are") {
+  // Each dimension picks one pixel. Rounding to nearest makes errors of 2^-11 at most between 1 and 2, of
+  // which the root mean square is the 1/sqrt(3), beside pixels of 1.5 on average; cutting off twice of that.
+  const Case c{{1, 1, 32, 48}, {16, 1, 4, 4}, DType::f16};
+  test::OpCase picked = op_case(c, test::random_tensor(c.image, DType::f32, 1, 1, 2));
+  HostTensor& weight = picked.inputs[1].tensor;
+  for (size_t i = 0; i < weight.values.size(); ++i) weight.values[i] = i % 17 == 0;
+  picked.expected = {reference::patch_embed(picked.inputs[0].tensor.values, c.image, weight.values, c.weight,
+                                            picked.inputs[2].tensor.values)};
+  picked.tolerance = 2.5e-4;
+  test::check_op(op_patch_embed, picked);
 }
 
 TEST_CASE("patch_embed keeps NaN and infinity within their patch") {

@@ -135,19 +135,36 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
   return shape;
 }
 
-Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, const std::string& variant) {
+enum class Dims : uint8_t { listed, flexible };
+
+// What the shader's variant is called that stores C so.
+std::string variant_of(const LowerContext& context, Dims dims, DType out, bool halves) {
+  std::string variant = storage_variant(context.input(matmul_input::weight).dtype, out);
+  if (dims == Dims::flexible) {
+    variant += "_flexible";
+  } else if (!halves && out == DType::f16) {
+    variant += "_strips";
+  }
+  return with_patches(context, std::move(variant));
+}
+
+Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dims dims) {
   const MatmulSizes sizes = matmul_sizes(context);
   const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m());
   const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n());
   const CooperativeShape& matrix = shape.matrix;
   const bool by_eight = sizes.k % 8 == 0;
+  const bool patches = reads_patches(context.node());
+  const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
+  const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
+  const std::string variant = variant_of(context, dims, stored, shape.halves);
   const std::vector<NamedConstant> epilogue = epilogue_constants(context);
-  const bool plain = std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
-  const bool rows_aligned = sizes.n * size_of(context.output(0).dtype) % 16 == 0;
+  const bool plain = slices.count > 1 ||
+                     std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
+  const bool rows_aligned = sizes.n * size_of(stored) % 16 == 0;
   const bool directly = plain && rows_aligned && !variant.ends_with("_strips");
 
-  Lowered lowered;
-  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  Dispatch dispatch;
   dispatch.shader = &find_shader("matmul_coopmat", variant);
   dispatch.constants = epilogue;
   dispatch.add_constants({{"local_size", shape.threads()},
@@ -164,37 +181,62 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, con
                           {"by_eight", by_eight},
                           {"by_four", sizes.n % 4 == 0},
                           {"store_directly", directly},
-                          {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())}});
+                          {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())},
+                          {"sliced", slices.count > 1}});
+  add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
-  // A and W are bound by eights or by single values.
-  const Operand a = Operand::input(matmul_input::x), w = Operand::input(matmul_input::weight);
-  if (!by_eight) dispatch.operands[0] = dispatch.operands[1] = Operand::nothing();
-  dispatch.operands.insert(dispatch.operands.end(),
-                           {by_eight ? Operand::nothing() : a, by_eight ? Operand::nothing() : w});
+  // A and W are bound by eights or by single values; images always, and their W by eights or by fours.
+  const Operand a = dispatch.operands[0], w = dispatch.operands[1];
+  if (!by_eight) dispatch.operands[1] = Operand::nothing();
+  if (!by_eight && !patches) dispatch.operands[0] = Operand::nothing();
+  if (!patches) dispatch.operands.push_back(by_eight ? Operand::nothing() : a);
+  dispatch.operands.push_back(by_eight ? Operand::nothing() : w);
   dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
                                            .n = to_u32(sizes.n),
                                            .k = to_u32(sizes.k),
                                            .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles)});
-  dispatch.groups = spread_groups(context.device(), tiles);
+                                           .tiles = to_u32(tiles),
+                                           .slices = slices.count,
+                                           .slice_k = to_u32(slices.length)});
+  dispatch.groups = spread_groups(context.device(), tiles * slices.count);
   dispatch.subgroup_size = shape.subgroup_size;
   dispatch.note = std::to_string(shape.tile_m()) + "x" + std::to_string(shape.tile_n()) + " of " +
                   std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
+  Lowered lowered;
+  if (slices.count > 1) {
+    sum_slices(context, std::move(dispatch), slices, lowered);
+  } else {
+    lowered.dispatches.push_back(std::move(dispatch));
+  }
   lowered.in_place = matmul_in_place(context);
   return lowered;
 }
 
 std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const LowerContext& context) {
+  for (size_t i = shapes.size(); i-- > 0;) {
+    CoopmatShape sliced = shapes[i];
+    sliced.slices = best_slices(sliced.worth(), matmul_sizes(context), context.device(), tile_time);
+    if (sliced.slices > 1) shapes.push_back(sliced);
+  }
   return fastest_first(std::move(shapes), [&](const CoopmatShape& shape) {
     return tile_time(shape.worth(), matmul_sizes(context), context.device());
   });
 }
 
-std::string staged_variant(const LowerContext& context, bool halves) {
-  return matmul_variant(context) + (halves || context.output(0).dtype != DType::f16 ? "" : "_strips");
+// The reason why a product's operands are none for these kernels.
+std::optional<std::string> refuse_operands(const LowerContext& context) {
+  if (auto reason = refuse_transposed(context)) return reason;
+  if (auto reason = refuse_slices(context)) return reason;
+  if (reads_patches(context.node())) {
+    if (context.input(matmul_input::weight).dtype != DType::f16)
+      return "matrix units multiply f16, the weight is f32";
+    const uint64_t k = matmul_sizes(context).k;
+    if (k % 4 != 0) return "patches of " + std::to_string(k) + " elements can't be read by fours";
+  } else if (context.input(matmul_input::x).dtype != DType::f16) {
+    return "matrix units multiply f16, x is f32";
+  }
+  return std::nullopt;
 }
-
-std::string flexible_variant(const LowerContext& context) { return matmul_variant(context) + "_flexible"; }
 
 }  // namespace
 
@@ -209,7 +251,8 @@ std::string CoopmatShape::name() const {
     return std::to_string(rows) + "x" + std::to_string(columns);
   };
   return by(subgroups_m, subgroups_n) + "/" + by(matrices_m, matrices_n) + "/" + by(matrix.m, matrix.n) +
-         "x" + std::to_string(matrix.k) + "/" + std::to_string(subgroup_size);
+         "x" + std::to_string(matrix.k) + "/" + std::to_string(subgroup_size) +
+         (slices > 1 ? "/slices" + std::to_string(slices) : "");
 }
 
 std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
@@ -232,14 +275,14 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape) {
-  return lower_staged(context, shape, staged_variant(context, shape.halves));
+  return lower_staged(context, shape, Dims::listed);
 }
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
-  if (auto reason = refuse_transposed(context)) return reason;
-  if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
+  if (auto reason = refuse_operands(context)) return reason;
   for (const bool halves : {true, false}) {
-    if (auto reason = refuse(context, "matmul_coopmat", staged_variant(context, halves))) return reason;
+    const std::string variant = variant_of(context, Dims::listed, context.output(0).dtype, halves);
+    if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
   }
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
   if (coopmat_shapes(context.device()).empty()) return "no tile of its matrices fits the device's workgroups";
@@ -275,13 +318,13 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape) {
-  return lower_staged(context, shape, flexible_variant(context));
+  return lower_staged(context, shape, Dims::flexible);
 }
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {
-  if (auto reason = refuse_transposed(context)) return reason;
-  if (context.input(matmul_input::x).dtype != DType::f16) return "matrix units multiply f16, x is f32";
-  if (auto reason = refuse(context, "matmul_coopmat", flexible_variant(context))) return reason;
+  if (auto reason = refuse_operands(context)) return reason;
+  const std::string variant = variant_of(context, Dims::flexible, context.output(0).dtype, true);
+  if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
   if (half_grains(context.device(), 0).empty()) {
     return "the device lists no flexible matrix of f16 x f16 + f32 for a subgroup";
   }

@@ -76,7 +76,9 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
                                            .n = to_u32(sizes.n),
                                            .k = to_u32(sizes.k),
                                            .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles)});
+                                           .tiles = to_u32(tiles),
+                                           .slices = 1,
+                                           .slice_k = to_u32(sizes.k)});
   dispatch.groups = spread_groups(context.device(), tiles);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
   lowered.in_place = matmul_in_place(context);

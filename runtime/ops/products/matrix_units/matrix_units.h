@@ -39,6 +39,7 @@ uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device
 
 // When a device is done that gives each compute unit the next of `count` pieces of work in turn.
 double time_in_turns(double count, double time_of_each, const Capabilities& device);
+// In multiply-adds of one compute unit.
 double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device);
 
 // The shapes of a kernel in the order of their times.
