@@ -11,10 +11,14 @@ namespace {
 
 VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice handle, const VkCommandPoolCreateInfo* info,
                                            const VkAllocationCallbacks* callbacks, VkCommandPool* pool) {
-  const Device& device = device_of(handle);
+  Device& device = device_of(handle);
   VkCommandPoolCreateInfo real = *info;
   real.queueFamilyIndex = device.physical->real_family;
-  return device.next.vkCreateCommandPool(handle, &real, callbacks, pool);
+  const VkResult result = device.next.vkCreateCommandPool(handle, &real, callbacks, pool);
+  if (result != VK_SUCCESS) return result;
+  const std::scoped_lock lock(device.mutex);
+  device.pool_families[*pool] = info->queueFamilyIndex;
+  return VK_SUCCESS;
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice handle, VkCommandPool pool,
@@ -22,6 +26,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice handle, VkCommandPool pool,
   Device& device = device_of(handle);
   {
     const std::scoped_lock lock(device.mutex);
+    device.pool_families.erase(pool);
     std::erase_if(device.recordings, [&](const auto& entry) { return entry.second.pool == pool; });
   }
   device.next.vkDestroyCommandPool(handle, pool, callbacks);
@@ -33,8 +38,9 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate_commands(VkDevice handle, const VkComman
   const VkResult result = device.next.vkAllocateCommandBuffers(handle, info, commands);
   if (result != VK_SUCCESS) return result;
   const std::scoped_lock lock(device.mutex);
+  const bool only_copies = device.only_copies(device.pool_families.at(info->commandPool));
   for (uint32_t i = 0; i < info->commandBufferCount; ++i)
-    device.recordings[commands[i]] = {.pool = info->commandPool};
+    device.recordings[commands[i]] = {.pool = info->commandPool, .only_copies = only_copies};
   return VK_SUCCESS;
 }
 
@@ -53,7 +59,7 @@ VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer commands, const VkCommandBu
   {
     const std::scoped_lock lock(device.mutex);
     Recording& recording = device.recordings.at(commands);
-    recording = {.pool = recording.pool};
+    recording = {.pool = recording.pool, .only_copies = recording.only_copies};
   }
   return device.next.vkBeginCommandBuffer(commands, info);
 }
@@ -63,8 +69,10 @@ VKAPI_ATTR void VKAPI_CALL execute(VkCommandBuffer commands, uint32_t count, con
   {
     const std::scoped_lock lock(device.mutex);
     for (uint32_t i = 0; i < count; ++i) {
-      const std::vector<Event> events = device.recordings.at(others[i]).events;
-      std::ranges::copy(events, std::back_inserter(device.recordings.at(commands).events));
+      const Recording other = device.recordings.at(others[i]);
+      Recording& into = device.recordings.at(commands);
+      std::ranges::copy(other.events, std::back_inserter(into.events));
+      std::ranges::copy(other.copies, std::back_inserter(into.copies));
     }
   }
   device.next.vkCmdExecuteCommands(commands, count, others);
@@ -74,7 +82,7 @@ VKAPI_ATTR void VKAPI_CALL execute(VkCommandBuffer commands, uint32_t count, con
 
 void add_barrier(Recording& recording, const Barrier& barrier) {
   const auto* last = recording.events.empty() ? nullptr : std::get_if<Barrier>(&recording.events.back());
-  if (!last || !(*last == barrier)) recording.events.emplace_back(barrier);
+  if (!last || !(*last == barrier)) recording.add_event(barrier);
 }
 
 // Of one family, whichever it is called.
@@ -140,7 +148,15 @@ VKAPI_ATTR void VKAPI_CALL barrier1(VkCommandBuffer commands, VkPipelineStageFla
 void add_write(Device& device, Recording& recording, VkBuffer buffer, uint64_t offset, uint64_t bytes,
                VkPipelineStageFlags2 stages, VkAccessFlags2 access) {
   const auto range = device.late_range(buffer, offset, bytes);
-  if (range) recording.events.emplace_back(DeviceWrite{*range, stages, access});
+  if (range) recording.add_event(DeviceWrite{*range, stages, access});
+}
+
+// What queues that only copy could do, and those of this layer don't.
+void refuse_on_engines(VkCommandBuffer commands, const char* what) {
+  Device& device = device_of(commands);
+  const std::scoped_lock lock(device.mutex);
+  if (!device.recordings.at(commands).only_copies) return;
+  device.complain("pretend-copy-queue", std::string(what) + " isn't played on queues that only copy");
 }
 
 void add_transfer(VkCommandBuffer commands, VkBuffer buffer, uint64_t offset, uint64_t bytes,
@@ -151,27 +167,45 @@ void add_transfer(VkCommandBuffer commands, VkBuffer buffer, uint64_t offset, ui
             VK_ACCESS_2_TRANSFER_WRITE_BIT);
 }
 
+void add_copy(VkCommandBuffer commands, const CopyStep& step) {
+  Device& device = device_of(commands);
+  const std::scoped_lock lock(device.mutex);
+  device.recordings.at(commands).add_copy(step);
+}
+
 VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint32_t count,
                                        const VkBufferCopy* regions) {
-  for (const VkBufferCopy& one : std::span(regions, count))
+  for (const VkBufferCopy& one : std::span(regions, count)) {
+    add_copy(commands, BufferCopy{from, to, one});
     add_transfer(commands, to, one.dstOffset, one.size);
+  }
   device_of(commands).next.vkCmdCopyBuffer(commands, from, to, count, regions);
 }
 
 VKAPI_ATTR void VKAPI_CALL copy_buffer2(VkCommandBuffer commands, const VkCopyBufferInfo2* info) {
-  for (const VkBufferCopy2& one : std::span(info->pRegions, info->regionCount))
+  for (const VkBufferCopy2& one : std::span(info->pRegions, info->regionCount)) {
+    add_copy(commands,
+             BufferCopy{info->srcBuffer, info->dstBuffer, {one.srcOffset, one.dstOffset, one.size}});
     add_transfer(commands, info->dstBuffer, one.dstOffset, one.size);
+  }
   device_of(commands).next.vkCmdCopyBuffer2(commands, info);
 }
 
 VKAPI_ATTR void VKAPI_CALL fill_buffer(VkCommandBuffer commands, VkBuffer to, VkDeviceSize offset,
                                        VkDeviceSize bytes, uint32_t word) {
+  Device& device = device_of(commands);
+  {
+    const std::scoped_lock lock(device.mutex);
+    const uint64_t room = device.buffers.at(to).bytes - offset;
+    device.recordings.at(commands).add_copy(BufferFill{to, offset, std::min(bytes, room) / 4 * 4, word});
+  }
   add_transfer(commands, to, offset, bytes, VK_PIPELINE_STAGE_2_CLEAR_BIT);
   device_of(commands).next.vkCmdFillBuffer(commands, to, offset, bytes, word);
 }
 
 VKAPI_ATTR void VKAPI_CALL update_buffer(VkCommandBuffer commands, VkBuffer to, VkDeviceSize offset,
                                          VkDeviceSize bytes, const void* data) {
+  refuse_on_engines(commands, "vkCmdUpdateBuffer");
   // Its stage is that of clears or of copies, by the reading of the specification; both wait for it.
   add_transfer(commands, to, offset, bytes, VK_PIPELINE_STAGE_2_CLEAR_BIT | VK_PIPELINE_STAGE_2_COPY_BIT);
   device_of(commands).next.vkCmdUpdateBuffer(commands, to, offset, bytes, data);
@@ -179,11 +213,13 @@ VKAPI_ATTR void VKAPI_CALL update_buffer(VkCommandBuffer commands, VkBuffer to, 
 
 VKAPI_ATTR void VKAPI_CALL copy_image(VkCommandBuffer commands, VkImage from, VkImageLayout layout,
                                       VkBuffer to, uint32_t count, const VkBufferImageCopy* regions) {
+  refuse_on_engines(commands, "vkCmdCopyImageToBuffer");
   add_transfer(commands, to, 0, VK_WHOLE_SIZE);
   device_of(commands).next.vkCmdCopyImageToBuffer(commands, from, layout, to, count, regions);
 }
 
 VKAPI_ATTR void VKAPI_CALL copy_image2(VkCommandBuffer commands, const VkCopyImageToBufferInfo2* info) {
+  refuse_on_engines(commands, "vkCmdCopyImageToBuffer2");
   add_transfer(commands, info->dstBuffer, 0, VK_WHOLE_SIZE);
   device_of(commands).next.vkCmdCopyImageToBuffer2(commands, info);
 }

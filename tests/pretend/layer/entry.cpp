@@ -153,6 +153,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const Vk
 
 VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks* callbacks) {
   if (handle == VK_NULL_HANDLE) return;
+  device_of(handle).queues.clear();  // their threads still ask for the device
   const std::unique_ptr<Device> device = release_device(handle);
   device->next.vkDestroyDevice(handle, callbacks);
 }
@@ -188,7 +189,7 @@ const Table& device_table() {
     add({PRETEND_HOOK(vkDestroyDevice, destroy_device),
          PRETEND_HOOK(vkGetDeviceProcAddr, get_device_function)});
     for (const auto& hooks : {memory_hooks(), buffer_hooks(), descriptor_hooks(), command_hooks(),
-                              queue_hooks(), pipeline_hooks()}) {
+                              queue_hooks(), query_hooks(), pipeline_hooks()}) {
       add(hooks);
     }
     return all;

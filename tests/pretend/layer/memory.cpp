@@ -73,11 +73,7 @@ VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice handle, VkDeviceMemory memory,
   device.next.vkFreeMemory(handle, memory, callbacks);
 }
 
-VkResult make_copies(Device& device, VkDeviceMemory memory, Allocation& allocation) {
-  void* data = nullptr;
-  const VkResult result = device.next.vkMapMemory(device.handle, memory, 0, VK_WHOLE_SIZE, 0, &data);
-  if (result != VK_SUCCESS) return result;
-  allocation.device_copy = static_cast<std::byte*>(data);
+VkResult make_copy(Allocation& allocation) {
   const size_t room = (allocation.bytes + page - 1) / page * page;
   allocation.host_copy.reset(static_cast<std::byte*>(std::aligned_alloc(page, room)));
   if (!allocation.host_copy) return VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -86,7 +82,7 @@ VkResult make_copies(Device& device, VkDeviceMemory memory, Allocation& allocati
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice handle, VkDeviceMemory memory, VkDeviceSize offset,
-                                   VkDeviceSize bytes, VkMemoryMapFlags flags, void** data) {
+                                   VkDeviceSize bytes, VkMemoryMapFlags, void** data) {
   Device& device = device_of(handle);
   const std::scoped_lock lock(device.mutex);
   Allocation& allocation = device.memory.at(memory);
@@ -96,28 +92,26 @@ VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice handle, VkDeviceMemory memory, VkDev
                                        " is mapped, which the host can't see");
     return VK_ERROR_MEMORY_MAP_FAILED;
   }
-  if (!type.keeps_two_copies()) {
-    return device.next.vkMapMemory(handle, memory, offset, bytes, flags, data);
-  }
-  if (!allocation.device_copy) {
-    const VkResult result = make_copies(device, memory, allocation);
-    if (result != VK_SUCCESS) return result;
+  std::byte* view = driver_view(device, memory);
+  if (view == nullptr) return VK_ERROR_MEMORY_MAP_FAILED;
+  if (type.keeps_two_copies()) {
+    if (!allocation.host_copy) {
+      const VkResult result = make_copy(allocation);
+      if (result != VK_SUCCESS) return result;
+    }
+    view = allocation.host_copy.get();
   }
   allocation.mapped = true;
   allocation.map_begin = offset;
   allocation.map_end = bytes == VK_WHOLE_SIZE ? allocation.bytes : offset + bytes;
-  *data = allocation.host_copy.get() + offset;
+  *data = view + offset;
   return VK_SUCCESS;
 }
 
 VKAPI_ATTR void VKAPI_CALL unmap(VkDevice handle, VkDeviceMemory memory) {
   Device& device = device_of(handle);
   const std::scoped_lock lock(device.mutex);
-  Allocation& allocation = device.memory.at(memory);
-  if (!device.profile().memory_types[allocation.type].keeps_two_copies()) {
-    device.next.vkUnmapMemory(handle, memory);
-  }
-  allocation.mapped = false;
+  device.memory.at(memory).mapped = false;  // the driver's mapping goes with the memory
 }
 
 // The allocation and the bytes of it that a flush or an invalidation is about; nothing where nothing has to
@@ -157,7 +151,7 @@ VKAPI_ATTR VkResult VKAPI_CALL flush(VkDevice handle, uint32_t count, const VkMa
   for (const VkMappedMemoryRange& range : std::span(ranges, count)) {
     const auto bytes = synced(device, range, "a flush");
     if (!bytes) continue;
-    std::memcpy(bytes->allocation->device_copy + bytes->begin,
+    std::memcpy(bytes->allocation->driver_view + bytes->begin,
                 bytes->allocation->host_copy.get() + bytes->begin, bytes->end - bytes->begin);
   }
   return VK_SUCCESS;
@@ -180,7 +174,7 @@ VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice handle, uint32_t count,
               "(VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT)");
     }
     visit_without(bytes->begin, bytes->end, hidden, [&](uint64_t begin, uint64_t end) {
-      std::memcpy(bytes->allocation->host_copy.get() + begin, bytes->allocation->device_copy + begin,
+      std::memcpy(bytes->allocation->host_copy.get() + begin, bytes->allocation->driver_view + begin,
                   end - begin);
     });
   }
@@ -188,6 +182,16 @@ VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice handle, uint32_t count,
 }
 
 }  // namespace
+
+std::byte* driver_view(Device& device, VkDeviceMemory memory) {
+  Allocation& allocation = device.memory.at(memory);
+  void* data = nullptr;
+  if (allocation.driver_view == nullptr &&
+      device.next.vkMapMemory(device.handle, memory, 0, VK_WHOLE_SIZE, 0, &data) == VK_SUCCESS) {
+    allocation.driver_view = static_cast<std::byte*>(data);
+  }
+  return allocation.driver_view;
+}
 
 std::vector<Hook> memory_hooks() {
   return {PRETEND_HOOK(vkAllocateMemory, allocate),

@@ -9,13 +9,12 @@
 namespace vitrine::pretend {
 namespace {
 
-// The driver's memory type behind one that is told: whatever the program may map has to be mapped there, too.
+// The driver's memory type behind one that is told. Whatever the program may map has to be mapped there, too,
+// and what it may not by the queues that only copy.
 uint32_t real_type_of(const MemoryType& type, const VkPhysicalDeviceMemoryProperties& real) {
   constexpr VkMemoryPropertyFlags mappable =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  const VkMemoryPropertyFlags wanted = (type.flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0
-                                           ? mappable
-                                           : VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
+  const VkMemoryPropertyFlags wanted = mappable | (type.flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   for (uint32_t i = 0; i < real.memoryTypeCount; ++i) {
     if ((real.memoryTypes[i].propertyFlags & wanted) == wanted) return i;
   }

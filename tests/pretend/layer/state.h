@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/pretend/layer/complaints.h"
+#include "tests/pretend/layer/copy_engine.h"
 #include "tests/pretend/layer/host_view.h"
 #include "tests/pretend/layer/profile.h"
 
@@ -53,6 +54,8 @@ struct Hook {
   X(vkCmdUpdateBuffer) X(vkCmdCopyImageToBuffer) X(vkCmdCopyImageToBuffer2) X(vkCmdCopyQueryPoolResults) \
   X(vkCmdBindDescriptorSets) X(vkCmdPushConstants) X(vkCmdDispatch) X(vkCmdDispatchBase) \
   X(vkCmdDispatchIndirect) X(vkCmdExecuteCommands) X(vkQueueSubmit) X(vkQueueSubmit2) X(vkQueueWaitIdle) \
+  X(vkDeviceWaitIdle) X(vkWaitSemaphores) X(vkSignalSemaphore) X(vkDestroySemaphore) \
+  X(vkCmdWriteTimestamp2) X(vkResetQueryPool) X(vkGetQueryPoolResults) X(vkDestroyQueryPool) \
   X(vkQueueBindSparse) X(vkQueuePresentKHR) X(vkQueueBeginDebugUtilsLabelEXT) \
   X(vkQueueEndDebugUtilsLabelEXT) X(vkQueueInsertDebugUtilsLabelEXT) X(vkSetDebugUtilsObjectNameEXT) \
   X(vkSetDebugUtilsObjectTagEXT)
@@ -102,7 +105,7 @@ struct FreedMemory {
 struct Allocation {
   uint32_t type = 0;
   uint64_t bytes = 0;
-  std::byte* device_copy = nullptr;                   // where two are kept, from the first mapping on
+  std::byte* driver_view = nullptr;                   // the driver's mapping, from the first need of it on
   std::unique_ptr<std::byte, FreedMemory> host_copy;  // what the program gets to see of it
   bool mapped = false;
   uint64_t map_begin = 0, map_end = 0;
@@ -123,16 +126,28 @@ using DescriptorBindings = std::map<std::pair<uint32_t, uint32_t>, BoundRange>; 
 
 struct Recording {
   VkCommandPool pool = VK_NULL_HANDLE;
+  bool only_copies = false;      // its queue's family does nothing else
+  std::vector<CopyStep> copies;  // then these are what is done, events among them
   std::vector<Event> events;
   std::map<uint32_t, VkDescriptorSet> sets;
   std::vector<std::byte> push_constants;
+
+  void add_copy(const CopyStep& step) {
+    if (only_copies) copies.push_back(step);
+  }
+  void add_event(const Event& event) {
+    events.push_back(event);
+    add_copy(event);
+  }
 };
 
-// What the program holds as its VkQueue; several stand for the driver's one.
+// What the program holds as its VkQueue; several stand for the driver's one, those that only copy for nothing
+// of the driver's.
 struct Queue {
   void* loader = nullptr;
   struct Device* device = nullptr;
   VkQueue real = VK_NULL_HANDLE;
+  std::unique_ptr<CopyEngine> engine;
 };
 
 struct Device {
@@ -146,18 +161,28 @@ struct Device {
   std::unordered_map<VkBuffer, BufferRecord> buffers;
   std::unordered_map<VkDescriptorSet, DescriptorBindings> descriptors;
   std::unordered_map<VkCommandBuffer, Recording> recordings;
+  std::unordered_map<VkCommandPool, uint32_t> pool_families;
+  std::map<std::pair<VkQueryPool, uint32_t>, uint64_t> stamps;             // of queues that only copy
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Queue>> queues;  // family and number
   HostView host_view;
 
   std::mutex queue_mutex;  // of the driver's queue
+  Wanted wanted;
 
   const Profile& profile() const { return physical->profile(); }
+  bool only_copies(uint32_t family) const {
+    const VkQueueFlags flags = profile().queue_families.at(family).flags;
+    return (flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) == 0;
+  }
   void complain(const char* id, const std::string& text) const {
     physical->instance->complaints.say(id, text);
   }
   // Where a buffer's bytes lie. Nothing where the host can't see them late, so that nobody has to care.
   std::optional<MemoryRange> late_range(VkBuffer buffer, uint64_t offset, uint64_t bytes) const;
 };
+
+// All of a piece of memory as the driver maps it; null where it can't. The device's mutex is held.
+std::byte* driver_view(Device& device, VkDeviceMemory memory);
 
 Instance& instance_of(const void* instance_or_physical_device);
 PhysicalDevice& physical_of(VkPhysicalDevice handle);
@@ -176,6 +201,7 @@ std::vector<Hook> buffer_hooks();
 std::vector<Hook> descriptor_hooks();
 std::vector<Hook> command_hooks();
 std::vector<Hook> queue_hooks();
+std::vector<Hook> query_hooks();
 std::vector<Hook> pipeline_hooks();
 
 }  // namespace vitrine::pretend
