@@ -96,9 +96,11 @@ void BoundDispatch::record(Device& device, VkCommandBuffer commands, const Group
                                 part.groups[1], part.groups[2]);
 }
 
-CommandPool::CommandPool(Device& device) : device_(device) {
+CommandPool::CommandPool(Device& device) : CommandPool(device, device.queue_family()) {}
+
+CommandPool::CommandPool(Device& device, uint32_t family) : device_(device) {
   VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-  info.queueFamilyIndex = device_.queue_family();
+  info.queueFamilyIndex = family;
   check(device_.vk().vkCreateCommandPool(device_.handle(), &info, nullptr, &pool_), "vkCreateCommandPool");
 }
 

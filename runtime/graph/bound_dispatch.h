@@ -61,7 +61,8 @@ class BoundDispatch {
 // A command pool with its command buffers; the pool's death frees them.
 class CommandPool {
  public:
-  explicit CommandPool(Device& device);
+  explicit CommandPool(Device& device);  // for the queue that computes
+  CommandPool(Device& device, uint32_t family);
   ~CommandPool();
   CommandPool(const CommandPool&) = delete;
   CommandPool& operator=(const CommandPool&) = delete;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <utility>
 
 #include "runtime/util/error.h"
 #include "runtime/vk/result.h"
@@ -28,7 +29,10 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states, cons
       states_(states),
       device_(weights.pipelines().device()),
       plan_(std::move(plan)),
-      commands_(device_) {
+      commands_(device_),
+      copy_commands_(device_, device_.copy_queue_family()),
+      computed_(device_),
+      copied_(device_) {
   if (!plan_.states.empty() && !states_) {
     throw Error(ErrorCode::usage, "a graph that has states needs a store of them");
   }
@@ -46,25 +50,21 @@ Executable::Executable(WeightStore& weights, Plan plan, StateStore* states, cons
   nothing_ = std::make_unique<Buffer>(device_, BufferKind::device, least_bytes, "nothing");
   descriptors_ = std::make_unique<DescriptorSets>(device_, steps, io_sets);
 
-  VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
-  VkSemaphore timeline = VK_NULL_HANDLE;
-  check(device_.vk().vkCreateSemaphore(device_.handle(), &info, nullptr, &timeline), "vkCreateSemaphore");
-  timeline_ = {device_.handle(), timeline, device_.vk().vkDestroySemaphore};
-
   sets_.resize(io_sets);
   for (Set& set : sets_) {
     make_io(set);
     bind(set, pipelines);
     record(set);
+    set.upload = record_upload(copy_commands_, set);
+    set.download = record_download(copy_commands_, set);
   }
 }
 
 Executable::~Executable() {
   // Nothing may be destroyed that the device still uses; what others have submitted is not waited for. A
   // lost device answers at once.
-  wait_without_check(timeline_value_);
+  computed_.wait_without_check(computed_.promised());
+  copied_.wait_without_check(copied_.promised());
 }
 
 // Pipelines are compiled while the constants are brought in.
@@ -103,7 +103,7 @@ void Executable::make_io(Set& set) {
     const uint64_t bytes = std::max(least_bytes, round_up(value.bytes(), 4)) + plan_.tail_bytes +
                            round_up(plan_.options.guard_bytes, 4);
     IoBuffer io;
-    io.device = std::make_unique<Buffer>(device_, unified ? direct : BufferKind::device, bytes, value.name);
+    io.device = std::make_unique<Buffer>(device_, unified ? direct : BufferKind::staged, bytes, value.name);
     if (!unified) io.staging = std::make_unique<Buffer>(device_, staging, bytes, value.name + " staging");
     return io;
   };
@@ -142,39 +142,43 @@ void Executable::bind(Set& set, const Pipelines& pipelines) {
   }
 }
 
-void Executable::record_begin(const Set& set, VkCommandBuffer commands) {
-  // What came before on this queue (the other set's run, the last download) is done with the memory.
-  record_queue_barrier(device_, commands);
-  bool copied = false;
-  for (size_t i = 0; i < set.inputs.size(); ++i) {
-    const IoBuffer& io = set.inputs[i];
-    if (!io.staging) continue;
-    const VkBufferCopy region{0, 0, plan_.graph->value(plan_.inputs[i]).bytes()};
-    device_.vk().vkCmdCopyBuffer(commands, io.staging->handle(), io.device->handle(), 1, &region);
-    copied = true;
-  }
-  if (copied) {
-    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
-                   VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_READ_BIT);
-  }
+void Executable::record_end(const Set& set, VkCommandBuffer commands) {
+  if (!set.outputs.empty() && set.outputs.front().staging) return;  // the download's semaphore does it
+  record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+                 VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, VK_PIPELINE_STAGE_2_HOST_BIT,
+                 VK_ACCESS_2_HOST_READ_BIT);
 }
 
-void Executable::record_end(const Set& set, VkCommandBuffer commands) {
-  const bool staged = !set.outputs.empty() && set.outputs.front().staging;
-  if (staged) {
-    record_barrier(device_, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-                   VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT, VK_PIPELINE_STAGE_2_TRANSFER_BIT,
-                   VK_ACCESS_2_TRANSFER_READ_BIT);
-    for (size_t i = 0; i < set.outputs.size(); ++i) {
-      const IoBuffer& io = set.outputs[i];
-      const VkBufferCopy region{0, 0, plan_.graph->value(plan_.outputs[i]).bytes()};
-      device_.vk().vkCmdCopyBuffer(commands, io.device->handle(), io.staging->handle(), 1, &region);
-    }
+VkCommandBuffer Executable::record_upload(CommandPool& pool, const Set& set, const CopyMarker& mark) {
+  if (set.inputs.empty() || !set.inputs.front().staging) return VK_NULL_HANDLE;
+  // No barrier before it: the host waits for a set before it submits it again, so nobody reads these buffers,
+  // and what the other set's run does is none of a copy's business.
+  const VkCommandBuffer commands = pool.begin();
+  if (mark) mark(commands);
+  for (size_t i = 0; i < set.inputs.size(); ++i) {
+    const IoBuffer& io = set.inputs[i];
+    const VkBufferCopy region{0, 0, plan_.graph->value(plan_.inputs[i]).bytes()};
+    device_.vk().vkCmdCopyBuffer(commands, io.staging->handle(), io.device->handle(), 1, &region);
   }
-  record_barrier(device_, commands,
-                 staged ? VK_PIPELINE_STAGE_2_TRANSFER_BIT : VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-                 staged ? VK_ACCESS_2_TRANSFER_WRITE_BIT : VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
+  if (mark) mark(commands);
+  pool.end(commands);
+  return commands;
+}
+
+VkCommandBuffer Executable::record_download(CommandPool& pool, const Set& set, const CopyMarker& mark) {
+  if (set.outputs.empty() || !set.outputs.front().staging) return VK_NULL_HANDLE;
+  const VkCommandBuffer commands = pool.begin();
+  if (mark) mark(commands);
+  for (size_t i = 0; i < set.outputs.size(); ++i) {
+    const IoBuffer& io = set.outputs[i];
+    const VkBufferCopy region{0, 0, plan_.graph->value(plan_.outputs[i]).bytes()};
+    device_.vk().vkCmdCopyBuffer(commands, io.device->handle(), io.staging->handle(), 1, &region);
+  }
+  if (mark) mark(commands);
+  record_barrier(device_, commands, VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
                  VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+  pool.end(commands);
+  return commands;
 }
 
 void Executable::record(Set& set) { set.slices = record_slices(commands_, set, false, {}); }
@@ -189,7 +193,8 @@ std::vector<VkCommandBuffer> Executable::record_slices(CommandPool& pool, Set& s
       if (slices.size() == step.slice + part) {
         if (!slices.empty()) pool.end(slices.back());
         slices.push_back(pool.begin());
-        if (slices.size() == 1) record_begin(set, slices.back());
+        // What came before on this queue, the other set's run, is done with the memory.
+        if (slices.size() == 1) record_queue_barrier(device_, slices.back());
         if (mark) mark(slices.back(), {.step = i, .slice_begins = true});
       }
       const VkCommandBuffer commands = slices.back();
@@ -235,58 +240,90 @@ size_t Executable::output_index(std::string_view name) const {
   return index_of(plan_, plan_.outputs, name, "output");
 }
 
-uint64_t Executable::submit_slices(std::span<const VkCommandBuffer> slices) {
+// What comes before the slices of a run.
+void Executable::begin(Set& set) {
+  wait_until_done(set);  // its command buffers can't be pending twice
+  set.download_due = false;
+  for (const IoBuffer& io : set.inputs) io.host().flush();
+  if (!set.upload) return;
+  submit_copy(set, set.upload, {});
+  set.behind_upload = set.copied;
+}
+
+void Executable::submit_slices(Set& set, std::span<const VkCommandBuffer> slices) {
+  set.download_due = set.download != VK_NULL_HANDLE;
   // One submission a slice, each with its own signal, so that no driver merges them into a long one.
   for (const VkCommandBuffer commands : slices) {
     VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
     command_info.commandBuffer = commands;
-    VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
-    signal.semaphore = timeline_.get();
-    signal.value = timeline_value_ + 1;
-    signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    // Where the first slice has waited, what is behind it on the queue has, too.
+    const uint64_t upload = std::exchange(set.behind_upload, 0);
+    const VkSemaphoreSubmitInfo uploaded = copied_.wait_for(upload), signal = computed_.next_signal();
     VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+    submit.waitSemaphoreInfoCount = upload != 0 ? 1 : 0;
+    submit.pWaitSemaphoreInfos = &uploaded;
     submit.commandBufferInfoCount = 1;
     submit.pCommandBufferInfos = &command_info;
     submit.signalSemaphoreInfoCount = 1;
     submit.pSignalSemaphoreInfos = &signal;
     device_.submit({&submit, 1});
-    ++timeline_value_;
+    set.computed = computed_.submitted();
   }
-  return timeline_value_;
 }
 
-VkResult Executable::wait_without_check(uint64_t value) const {
-  const VkSemaphore timeline = timeline_.get();
-  VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
-  info.semaphoreCount = 1;
-  info.pSemaphores = &timeline;
-  info.pValues = &value;
-  return device_.vk().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
+void Executable::submit_copy(Set& set, VkCommandBuffer copy, std::span<const VkSemaphoreSubmitInfo> behind) {
+  VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
+  command_info.commandBuffer = copy;
+  const VkSemaphoreSubmitInfo signal = copied_.next_signal();
+  VkSubmitInfo2 submit{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+  submit.waitSemaphoreInfoCount = to_u32(behind.size());
+  submit.pWaitSemaphoreInfos = behind.data();
+  submit.commandBufferInfoCount = 1;
+  submit.pCommandBufferInfos = &command_info;
+  submit.signalSemaphoreInfoCount = 1;
+  submit.pSignalSemaphoreInfos = &signal;
+  device_.submit_copies({&submit, 1});
+  set.copied = copied_.submitted();
 }
 
-void Executable::wait_for(uint64_t value) {
-  if (value <= reached_value_) return;
-  check(wait_without_check(value), "vkWaitSemaphores");
-  reached_value_ = value;
+void Executable::submit_download(Set& set) {
+  if (!std::exchange(set.download_due, false)) return;
+  const VkSemaphoreSubmitInfo computed = computed_.wait_for(set.computed);
+  submit_copy(set, set.download, {&computed, 1});
+}
+
+void Executable::wait_until_done(Set& set) {
+  copied_.wait(set.copied);
+  // Who saw the download's end has seen the end of what it waited for.
+  if (set.download && !set.download_due) computed_.seen(set.computed);
+  computed_.wait(set.computed);
+}
+
+void Executable::settle(Set& set) {
+  submit_download(set);
+  wait_until_done(set);
 }
 
 void Executable::submit(uint32_t set_index) {
   Set& set = sets_.at(set_index);
-  wait_for(set.finished_value);  // the set's command buffers can't be pending twice
-  for (const IoBuffer& io : set.inputs) io.host().flush();
-  set.finished_value = submit_slices(set.slices);
+  begin(set);
+  // The other set's download waits for its computation, and a queue for what it was given first. So it is
+  // handed over only now that this upload is ahead of it, or when somebody waits for it.
+  for (Set& other : sets_) {
+    if (&other != &set) submit_download(other);
+  }
+  submit_slices(set, set.slices);
 }
 
 void Executable::wait(uint32_t set_index) {
-  const Set& set = sets_.at(set_index);
-  wait_for(set.finished_value);
+  Set& set = sets_.at(set_index);
+  settle(set);
   for (const IoBuffer& io : set.outputs) io.host().invalidate();
 }
 
 bool Executable::run_sliced(const GoOn& go_on, uint32_t set_index) {
   Set& set = sets_.at(set_index);
-  wait_for(set.finished_value);
-  for (const IoBuffer& io : set.inputs) io.host().flush();
+  begin(set);
   if (!run_slices(set, set.slices, go_on)) return false;
   wait(set_index);
   return true;
@@ -298,15 +335,15 @@ bool Executable::run_slices(Set& set, std::span<const VkCommandBuffer> slices, c
   double done = 0;
   for (uint32_t slice = 0; slice < slices.size(); ++slice) {
     if (slice > 0 && !go_on(total > 0 ? done / total : 0)) return false;
-    set.finished_value = submit_slices({&slices[slice], 1});
-    wait_for(set.finished_value);
+    submit_slices(set, {&slices[slice], 1});
+    computed_.wait(set.computed);
     done += seconds[slice];
   }
   return true;
 }
 
 void Executable::fill_memory(uint32_t word) {
-  for (Set& set : sets_) wait_for(set.finished_value);
+  for (Set& set : sets_) settle(set);
   run_once(device_, [&](VkCommandBuffer commands) {
     for (const auto& slab : slabs_) {
       device_.vk().vkCmdFillBuffer(commands, slab->handle(), 0, VK_WHOLE_SIZE, word);
@@ -320,7 +357,7 @@ void Executable::fill_memory(uint32_t word) {
 }
 
 std::vector<std::vector<std::byte>> Executable::read_memory() {
-  for (Set& set : sets_) wait_for(set.finished_value);
+  for (Set& set : sets_) settle(set);
   std::vector<const Buffer*> buffers;
   for (const auto& slab : slabs_) buffers.push_back(slab.get());
   for (const IoBuffer& io : sets_.front().outputs) buffers.push_back(io.device.get());

@@ -18,7 +18,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/graph/state_store.h"
 #include "runtime/graph/weight_store.h"
-#include "runtime/vk/handle.h"
+#include "runtime/vk/timeline.h"
 
 namespace vitrine {
 
@@ -31,7 +31,8 @@ struct Profile {
 class Executable {
  public:
   // Inputs and outputs exist twice, so that the host can fill one set while the device works on the
-  // other; everything else exists once.
+  // other; everything else exists once. Where they are staged, the copies of one set need nothing of the
+  // other's run, and lie beside it where the device has a queue for them.
   static constexpr uint32_t io_sets = 2;
 
   // `states` holds the states of the plan's graph, and has to outlive this; needed where it has any.
@@ -76,6 +77,7 @@ class Executable {
   std::vector<std::vector<std::byte>> read_memory();
 
  private:
+  friend class TracedLoop;  // trace/traced_loop.h: the third recording, beside the profiles'
   using Pipelines = std::vector<std::shared_ptr<const Pipeline>>;
   struct IoBuffer {
     std::unique_ptr<Buffer> device;   // what shaders see
@@ -86,7 +88,11 @@ class Executable {
     std::vector<IoBuffer> inputs, outputs;
     std::vector<BoundDispatch> steps;
     std::vector<VkCommandBuffer> slices;
-    uint64_t finished_value = 0;  // what the timeline shows when the last submission of this set is done
+    VkCommandBuffer upload = VK_NULL_HANDLE, download = VK_NULL_HANDLE;  // none where nothing is staged
+    uint64_t computed = 0;       // what computed_ shows when its last slice is done
+    uint64_t copied = 0;         // what copied_ shows when its last copy is done
+    uint64_t behind_upload = 0;  // of copied_, what the next slice waits for; 0: for nothing
+    bool download_due = false;   // it computes, and the download isn't submitted yet
   };
 
   void make_io(Set& set);
@@ -103,15 +109,22 @@ class Executable {
   // A command buffer a slice.
   std::vector<VkCommandBuffer> record_slices(CommandPool& pool, Set& set, bool each_alone,
                                              const Marker& mark);
-  void record_begin(const Set& set, VkCommandBuffer commands);
   void record_end(const Set& set, VkCommandBuffer commands);
+  // Null where none of them is staged. `mark` is called before and behind the copies.
+  using CopyMarker = std::function<void(VkCommandBuffer)>;
+  VkCommandBuffer record_upload(CommandPool& pool, const Set& set, const CopyMarker& mark = {});
+  VkCommandBuffer record_download(CommandPool& pool, const Set& set, const CopyMarker& mark = {});
   // Records set 0 anew, with what `mark` adds, and runs it once; slice by slice where `go_on` is one.
   bool run_marked(bool each_alone, const Marker& mark, const GoOn& go_on = {});
   void cut_anew();
   bool run_slices(Set& set, std::span<const VkCommandBuffer> slices, const GoOn& go_on);
-  uint64_t submit_slices(std::span<const VkCommandBuffer> slices);
-  VkResult wait_without_check(uint64_t value) const;
-  void wait_for(uint64_t value);
+  void begin(Set& set);
+  void submit_slices(Set& set, std::span<const VkCommandBuffer> slices);
+  void submit_copy(Set& set, VkCommandBuffer copy, std::span<const VkSemaphoreSubmitInfo> behind);
+  void submit_download(Set& set);
+  // All that was submitted of the set is done, the download that is due too.
+  void settle(Set& set);
+  void wait_until_done(Set& set);
 
   WeightStore& weights_;
   StateStore* states_;
@@ -120,10 +133,8 @@ class Executable {
   std::vector<std::unique_ptr<Buffer>> slabs_;
   std::unique_ptr<Buffer> nothing_;  // bound where a shader declares a buffer that it won't touch
   std::unique_ptr<DescriptorSets> descriptors_;
-  CommandPool commands_;
-  DeviceHandle<VkSemaphore> timeline_;
-  uint64_t timeline_value_ = 0;  // what the last submission signals
-  uint64_t reached_value_ = 0;   // the timeline was seen to be there
+  CommandPool commands_, copy_commands_;
+  Timeline computed_, copied_;  // of the two queues, or of the one
   std::vector<Set> sets_;
 };
 

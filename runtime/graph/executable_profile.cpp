@@ -1,56 +1,25 @@
 // The instrumented second recordings: the fast path carries no queries.
-#include <volk.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "runtime/graph/executable.h"
+#include "runtime/graph/trace/timestamps.h"
 #include "runtime/util/error.h"
-#include "runtime/vk/result.h"
 
 namespace vitrine {
 namespace {
 
-class Timestamps {
- public:
-  Timestamps(Device& device, uint32_t count) : device_(device), count_(count) {
-    VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
-    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    info.queryCount = count;
-    check(device_.vk().vkCreateQueryPool(device_.handle(), &info, nullptr, &pool_), "vkCreateQueryPool");
+// Seconds between each timestamp and the one before it.
+std::vector<double> intervals_of(const Timestamps& timestamps, const Capabilities& caps) {
+  const std::vector<uint64_t> ticks = timestamps.ticks();
+  std::vector<double> seconds;
+  for (size_t i = 1; i < ticks.size(); ++i) {
+    seconds.push_back(
+        seconds_between(ticks[i - 1], ticks[i], caps.timestamp_valid_bits, caps.timestamp_period_ns));
   }
-  ~Timestamps() { device_.vk().vkDestroyQueryPool(device_.handle(), pool_, nullptr); }
-  Timestamps(const Timestamps&) = delete;
-  Timestamps& operator=(const Timestamps&) = delete;
-
-  void reset(VkCommandBuffer commands) { device_.vk().vkCmdResetQueryPool(commands, pool_, 0, count_); }
-  void write(VkCommandBuffer commands, uint32_t index) {
-    device_.vk().vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, pool_, index);
-  }
-  // Seconds between each timestamp and the one before it.
-  std::vector<double> intervals() {
-    std::vector<uint64_t> ticks(count_);
-    check(device_.vk().vkGetQueryPoolResults(device_.handle(), pool_, 0, count_, count_ * sizeof(uint64_t),
-                                             ticks.data(), sizeof(uint64_t),
-                                             VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
-          "vkGetQueryPoolResults");
-    const Capabilities& caps = device_.capabilities();
-    const uint64_t mask = caps.timestamp_valid_bits >= 64 ? ~0ull : (1ull << caps.timestamp_valid_bits) - 1;
-    std::vector<double> seconds;
-    for (size_t i = 1; i < ticks.size(); ++i) {
-      // Masked subtraction is right across the counter's wrap.
-      seconds.push_back(static_cast<double>((ticks[i] - ticks[i - 1]) & mask) * caps.timestamp_period_ns *
-                        1e-9);
-    }
-    return seconds;
-  }
-
- private:
-  Device& device_;
-  uint32_t count_;
-  VkQueryPool pool_ = VK_NULL_HANDLE;
-};
+  return seconds;
+}
 
 }  // namespace
 
@@ -60,15 +29,15 @@ bool Executable::run_marked(bool each_alone, const Marker& mark, const GoOn& go_
                 "'" + device_.capabilities().name +
                     "' has no timestamps on its compute queue, so nothing can be profiled");
   }
-  for (Set& set : sets_) wait_for(set.finished_value);
+  for (Set& set : sets_) settle(set);
   Set& set = sets_.front();
   CommandPool pool(device_);
   const std::vector<VkCommandBuffer> slices = record_slices(pool, set, each_alone, mark);
-  for (const IoBuffer& io : set.inputs) io.host().flush();
+  begin(set);
   if (go_on) {
     if (!run_slices(set, slices, go_on)) return false;
   } else {
-    set.finished_value = submit_slices(slices);
+    submit_slices(set, slices);
   }
   wait(0);
   return true;
@@ -84,14 +53,11 @@ double Executable::device_seconds() {
     }
     if (mark.step_ends && mark.step + 1 == plan_.steps.size()) timestamps.write(commands, 1);
   });
-  return timestamps.intervals().front();
+  return intervals_of(timestamps, device_.capabilities()).front();
 }
 
 std::optional<Profile> Executable::profile(const GoOn& go_on) {
-  // A slice has one at its beginning, too: what passes between two slices is no step's time.
-  size_t count = plan_.slice_count;
-  for (const Step& step : plan_.steps) count += std::max<size_t>(1, step.parts.size());
-  Timestamps timestamps(device_, to_u32(count));
+  Timestamps timestamps(device_, timestamps_of(plan_));
   uint32_t next = 0;
   std::vector<std::optional<size_t>> step_of;  // by interval
   // Each step alone: with overlapping neighbours its time would mean nothing.
@@ -106,7 +72,7 @@ std::optional<Profile> Executable::profile(const GoOn& go_on) {
   if (!whole) return std::nullopt;
 
   Profile profile{.step_seconds = std::vector<double>(plan_.steps.size())};
-  const std::vector<double> intervals = timestamps.intervals();
+  const std::vector<double> intervals = intervals_of(timestamps, device_.capabilities());
   for (size_t i = 0; i < intervals.size(); ++i) {
     if (step_of[i]) profile.step_seconds[*step_of[i]] += intervals[i];
   }

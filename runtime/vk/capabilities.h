@@ -98,8 +98,8 @@ struct Capabilities {
   bool memory_model = false;       // vulkanMemoryModel, which cooperative matrices build on
   bool robust_buffer_access = false;
   bool portability_subset = false;
-  // A CPU-type device's compiler makes every load inside a loop or a branch one load a lane, also of an address
-  // that all lanes share (docs/software_drivers.md). Then other kernels are fast.
+  // A CPU-type device's compiler makes every load inside a loop or a branch one load a lane, also of an
+  // address that all lanes share (docs/software_drivers.md). Then other kernels are fast.
   bool loops_gather = false;
   // How often all loops of an invocation may go round together before the driver ends them without a word; 0:
   // as often as they ask for.
@@ -131,6 +131,8 @@ struct Capabilities {
   // True when some memory is both fast for the device and cached by the host, coherent or not: what the host
   // reads needs no staging copies either.
   bool unified_cached_memory() const;
+  // True when what the host writes or reads is copied: some of it lies elsewhere for the device.
+  bool stages() const { return !unified_memory() || !unified_cached_memory(); }
   // The first cooperative shape with these component types, in the driver's order.
   std::optional<CooperativeShape> coopmat(std::string_view a, std::string_view b, std::string_view c) const;
 };

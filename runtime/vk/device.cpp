@@ -41,11 +41,10 @@ class EnabledFeatures {
     chain_.add(features12_);
     chain_.add(features13_);
 
-    if (device.memory_model) {
-      VkPhysicalDeviceVulkan12Features had{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-      ask(functions, physical, had);
-      features12_.vulkanMemoryModelDeviceScope = had.vulkanMemoryModelDeviceScope;
-    }
+    VkPhysicalDeviceVulkan12Features had{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    ask(functions, physical, had);
+    features12_.hostQueryReset = had.hostQueryReset;
+    if (device.memory_model) features12_.vulkanMemoryModelDeviceScope = had.vulkanMemoryModelDeviceScope;
     if (device.supports(Need::coopmat)) {
       coopmat_.cooperativeMatrix = VK_TRUE;
       add(coopmat_, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
@@ -63,6 +62,13 @@ class EnabledFeatures {
       statistics_.pipelineExecutableInfo = VK_TRUE;
       add(statistics_, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     }
+    const DeviceExtensions listed(functions, physical);
+    for (const char* name :
+         {VK_KHR_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME}) {
+      if (calibrates_ || !listed.has(name)) continue;
+      extensions_.push_back(name);
+      calibrates_ = true;
+    }
     if (device.memory_budget) extensions_.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     // A device that lists it wants it enabled.
     if (device.portability_subset) extensions_.push_back("VK_KHR_portability_subset");
@@ -72,6 +78,8 @@ class EnabledFeatures {
 
   const VkPhysicalDeviceFeatures2& head() const { return features_; }
   const std::vector<const char*>& extensions() const { return extensions_; }
+  bool resets_queries() const { return features12_.hostQueryReset == VK_TRUE; }
+  bool calibrates_timestamps() const { return calibrates_; }
 
  private:
   template <typename Features>
@@ -102,6 +110,7 @@ class EnabledFeatures {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
   StructureChain chain_{features_};
   std::vector<const char*> extensions_;
+  bool calibrates_ = false;
 };
 
 }  // namespace
@@ -131,15 +140,28 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   queue_family_ = *family;
 
   const EnabledFeatures features(capabilities_, functions, physical, draws);
-  const std::array<float, 2> priorities{1.0f, 1.0f};
-  VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-  queue.queueFamilyIndex = queue_family_;
-  queue.queueCount = draws && queue_families(functions, physical)[*family].queueCount > 1 ? 2 : 1;
-  queue.pQueuePriorities = priorities.data();
+  resets_queries_ = features.resets_queries();
+  calibrates_timestamps_ = features.calibrates_timestamps();
+  const std::vector<VkQueueFamilyProperties> families = queue_families(functions, physical);
+  const uint32_t taken = draws && families[*family].queueCount > 1 ? 2 : 1;
+  const std::optional<QueuePlace> copies =
+      capabilities_.stages() ? choose_copy_queue(families, *family, taken) : std::nullopt;
+  const std::array<float, 3> priorities{1.0f, 1.0f, 1.0f};
+  std::vector<VkDeviceQueueCreateInfo> queues;
+  const auto want = [&](uint32_t of_family, uint32_t count) {
+    VkDeviceQueueCreateInfo& queue = queues.emplace_back();
+    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue.queueFamilyIndex = of_family;
+    queue.queueCount = count;
+    queue.pQueuePriorities = priorities.data();
+  };
+  const bool of_same_family = copies && copies->family == queue_family_;
+  want(queue_family_, of_same_family ? taken + 1 : taken);
+  if (copies && !of_same_family) want(copies->family, 1);
   VkDeviceCreateInfo info{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.pNext = &features.head();
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue;
+  info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());
+  info.pQueueCreateInfos = queues.data();
   info.enabledExtensionCount = static_cast<uint32_t>(features.extensions().size());
   info.ppEnabledExtensionNames = features.extensions().data();
   const VkResult created = functions.create_device(physical, &info, nullptr, &handle_);
@@ -150,7 +172,11 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   }
   volkLoadDeviceTable(table_.get(), handle_);
   table_->vkGetDeviceQueue(handle_, queue_family_, 0, &queue_);
-  table_->vkGetDeviceQueue(handle_, queue_family_, queue.queueCount - 1, &present_queue_);
+  table_->vkGetDeviceQueue(handle_, queue_family_, taken - 1, &present_queue_);
+  const QueuePlace copy_place = copies.value_or(QueuePlace{queue_family_, 0});
+  copy_queue_family_ = copy_place.family;
+  copy_timestamp_bits_ = families[copy_place.family].timestampValidBits;
+  table_->vkGetDeviceQueue(handle_, copy_place.family, copy_place.number, &copy_queue_);
 }
 
 void Device::create_allocator(VkPhysicalDevice physical, const DeviceOptions& options) {
@@ -188,13 +214,20 @@ void Device::submit(std::span<const VkSubmitInfo2> submissions, VkFence fence) {
         "vkQueueSubmit2");
 }
 
+void Device::submit_copies(std::span<const VkSubmitInfo2> submissions) {
+  const std::scoped_lock lock(copies_apart() ? copy_mutex_ : queue_mutex_);
+  check(table_->vkQueueSubmit2(copy_queue_, static_cast<uint32_t>(submissions.size()), submissions.data(),
+                               VK_NULL_HANDLE),
+        "vkQueueSubmit2");
+}
+
 VkResult Device::present(const VkPresentInfoKHR& info) {
   const std::scoped_lock lock(presents_apart() ? present_mutex_ : queue_mutex_);
   return table_->vkQueuePresentKHR(present_queue_, &info);
 }
 
 void Device::wait_idle() {
-  const std::scoped_lock lock(queue_mutex_, present_mutex_);
+  const std::scoped_lock lock(queue_mutex_, present_mutex_, copy_mutex_);
   check(table_->vkDeviceWaitIdle(handle_), "vkDeviceWaitIdle");
 }
 

@@ -54,6 +54,17 @@ class Device {
   VkPhysicalDevice physical() const { return physical_; }
   uint32_t queue_family() const { return queue_family_; }
   VkQueue queue() const { return queue_; }
+  // Where anything has to be staged, and there is another queue to do it, that one copies while queue()
+  // computes; else queue() does both.
+  bool copies_apart() const { return copy_queue_ != queue_; }
+  uint32_t copy_queue_family() const { return copy_queue_family_; }
+  uint32_t copy_timestamp_bits() const {
+    return copy_timestamp_bits_;
+  }  // as Capabilities have them of queue()
+  // What a profile of copies needs: queries that the host resets, as queues that only copy can't, and a pair
+  // of the device's and the host's clocks read at once.
+  bool resets_queries() const { return resets_queries_; }
+  bool calibrates_timestamps() const { return calibrates_timestamps_; }
   // All device-level calls go through this table (the allocator's own and debug-utils apart), so that
   // a test can put counting functions in.
   VolkDeviceTable& vk() const { return *table_; }
@@ -61,6 +72,8 @@ class Device {
 
   // vkQueueSubmit2, one caller at a time.
   void submit(std::span<const VkSubmitInfo2> submissions, VkFence fence = VK_NULL_HANDLE);
+  // The same to the queue for copies.
+  void submit_copies(std::span<const VkSubmitInfo2> submissions);
   // vkQueuePresentKHR, for devices that draw. It may wait for the display; submit() doesn't wait for it where
   // presents_apart().
   VkResult present(const VkPresentInfoKHR& info);
@@ -97,9 +110,12 @@ class Device {
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkDevice handle_ = VK_NULL_HANDLE;
   uint32_t queue_family_ = 0;
-  VkQueue queue_ = VK_NULL_HANDLE, present_queue_ = VK_NULL_HANDLE;  // the same one where there is no second
+  uint32_t copy_queue_family_ = 0, copy_timestamp_bits_ = 0;
+  bool resets_queries_ = false, calibrates_timestamps_ = false;
+  // The same one where there is no other.
+  VkQueue queue_ = VK_NULL_HANDLE, present_queue_ = VK_NULL_HANDLE, copy_queue_ = VK_NULL_HANDLE;
   VmaAllocator_T* allocator_ = nullptr;
-  std::mutex queue_mutex_, present_mutex_;  // of queue_, and of another present_queue_
+  std::mutex queue_mutex_, present_mutex_, copy_mutex_;  // of queue_, and of the others that aren't it
   mutable std::mutex memory_mutex_;
   MemoryStatistics memory_;
 };

@@ -3,6 +3,7 @@
 #include <volk.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@ VmaAllocationCreateInfo allocation_info(BufferKind kind, uint64_t bytes, bool un
   info.requiredFlags = required_memory(kind);
   switch (kind) {
     case BufferKind::device:
+    case BufferKind::staged:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
       if (!unified && bytes >= alone_bytes) info.flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
       break;
@@ -76,6 +78,7 @@ std::string subject(BufferKind kind, uint64_t bytes, std::string_view name) {
 std::string_view name_of(BufferKind kind) {
   switch (kind) {
     case BufferKind::device:
+    case BufferKind::staged:
       return "device";
     case BufferKind::upload:
       return "upload";
@@ -94,6 +97,7 @@ std::string_view name_of(BufferKind kind) {
 VkMemoryPropertyFlags required_memory(BufferKind kind) {
   switch (kind) {
     case BufferKind::device:
+    case BufferKind::staged:
       // Required, not preferred: a model whose weights went to the host's memory without a word would run
       // many times slower than one that is refused for want of memory.
       return VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
@@ -135,6 +139,14 @@ Buffer::Buffer(Device& device, BufferKind kind, uint64_t bytes, std::string_view
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (kind == BufferKind::geometry)
     info.usage |= VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT;
+  // Concurrent rather than handed over: that would take two barriers on either queue for each buffer and way,
+  // for nothing, as only images lie otherwise where several families see them.
+  const std::array<uint32_t, 2> families{device.queue_family(), device.copy_queue_family()};
+  if (kind == BufferKind::staged && families[0] != families[1]) {
+    info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+    info.queueFamilyIndexCount = static_cast<uint32_t>(families.size());
+    info.pQueueFamilyIndices = families.data();
+  }
   const bool addressable = capabilities.supports(Need::addresses);
   if (addressable) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   VmaAllocationCreateInfo allocation = allocation_info(kind, bytes, capabilities.unified_memory());

@@ -16,6 +16,7 @@ class Device;
 
 enum class BufferKind : uint8_t {
   device,       // device-local, not for the host
+  staged,       // the same, filled or read by copies, which may have a queue of their own
   upload,       // written by the host from front to back, read by the device
   readback,     // written by the device, read by the host (cached)
   geometry,     // as upload, for vertices and indices of what is drawn

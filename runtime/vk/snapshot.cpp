@@ -300,6 +300,26 @@ std::optional<uint32_t> choose_queue_family(std::span<const VkQueueFamilyPropert
   return computes;
 }
 
+std::optional<QueuePlace> choose_copy_queue(std::span<const VkQueueFamilyProperties> families,
+                                            uint32_t family, uint32_t taken) {
+  // What else copies is for video and optical flow, and has its own way of doing it.
+  constexpr VkQueueFlags only_copies =
+      VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
+  std::optional<QueuePlace> computes;
+  for (uint32_t i = 0; i < families.size(); ++i) {
+    const VkQueueFlags flags = families[i].queueFlags;
+    if (i == family || families[i].queueCount == 0) continue;
+    if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 && (flags & ~only_copies) == 0) return QueuePlace{i, 0};
+    // Who computes copies, whether or not it says so.
+    const bool computes_only =
+        (flags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT)) == VK_QUEUE_COMPUTE_BIT;
+    if (computes_only && !computes) computes = QueuePlace{i, 0};
+  }
+  if (computes) return computes;
+  if (family < families.size() && taken < families[family].queueCount) return QueuePlace{family, taken};
+  return std::nullopt;
+}
+
 Capabilities take_snapshot(const InstanceFunctions& functions, VkPhysicalDevice device) {
   Capabilities out;
   VkPhysicalDeviceProperties properties{};

@@ -29,6 +29,16 @@ class DeviceExtensions {
 // The queue family to compute on: the first one that computes and tells the time, else the first one
 // that computes.
 std::optional<uint32_t> choose_queue_family(std::span<const VkQueueFamilyProperties> families);
+// A queue by its family and its number among that family's.
+struct QueuePlace {
+  uint32_t family = 0, number = 0;
+  bool operator==(const QueuePlace&) const = default;
+};
+// A queue that copies while another one of `family`, of which the first `taken` are somebody's, computes: of
+// a family that does nothing but copy, for that is an engine of its own; else of another one that computes
+// and doesn't draw; else one more of `family`. None where there is but the one queue.
+std::optional<QueuePlace> choose_copy_queue(std::span<const VkQueueFamilyProperties> families,
+                                            uint32_t family, uint32_t taken);
 std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& functions,
                                                     VkPhysicalDevice device);
 

@@ -93,6 +93,28 @@ TEST_CASE("the queue family computes, and tells the time where one does") {
   CHECK(choose_queue_family(std::array{graphics, silent, timed}) == 2u);
 }
 
+TEST_CASE("copies go to a queue that does nothing else, or to one that nobody needs") {
+  const VkQueueFamilyProperties all{
+      .queueFlags = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, .queueCount = 1};
+  const VkQueueFamilyProperties three{.queueFlags = all.queueFlags, .queueCount = 3};
+  const VkQueueFamilyProperties computes{.queueFlags = VK_QUEUE_COMPUTE_BIT, .queueCount = 4};
+  const VkQueueFamilyProperties copies{.queueFlags = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT,
+                                       .queueCount = 2};
+  const VkQueueFamilyProperties video{.queueFlags = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_VIDEO_DECODE_BIT_KHR,
+                                      .queueCount = 1};
+  const VkQueueFamilyProperties none{.queueFlags = VK_QUEUE_TRANSFER_BIT, .queueCount = 0};
+  CHECK_FALSE(choose_copy_queue(std::array{all}, 0, 1));
+  CHECK_FALSE(choose_copy_queue(std::array{all, video, none}, 0, 1));
+  CHECK(choose_copy_queue(std::array{three}, 0, 1) == QueuePlace{0, 1});
+  CHECK(choose_copy_queue(std::array{three}, 0, 2) == QueuePlace{0, 2});
+  CHECK_FALSE(choose_copy_queue(std::array{three}, 0, 3));
+  CHECK(choose_copy_queue(std::array{three, computes}, 0, 1) == QueuePlace{1, 0});
+  CHECK(choose_copy_queue(std::array{three, video, computes, copies}, 0, 1) == QueuePlace{3, 0});
+  CHECK(choose_copy_queue(std::array{copies, all}, 1, 1) == QueuePlace{0, 0});
+  // One that draws is no better than the family's own.
+  CHECK(choose_copy_queue(std::array{all, three}, 1, 1) == QueuePlace{1, 1});
+}
+
 TEST_CASE("a quirk applies to its driver and versions only") {
   const Quirk quirk{.name = "half-broken",
                     .driver_id = 7,
