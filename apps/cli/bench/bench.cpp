@@ -13,6 +13,7 @@
 #include "apps/cli/bench/bench_operators.h"
 #include "apps/cli/bench/bench_output.h"
 #include "apps/cli/bench/bench_startup.h"
+#include "apps/cli/bench/bench_trace.h"
 #include "apps/cli/bench/bench_train.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
@@ -35,7 +36,7 @@ struct BenchFlags {
   uint64_t runs = 0;
   double seconds = 3;
   OpFlags op;
-  std::string train;
+  std::string train, trace;
   bool json = false, maps = false, startup = false, kernels = false, host_time = false, recompute = false,
        batch_given = false;
 };
@@ -50,6 +51,7 @@ struct Measurement {
   double device_median = 0;  // on the device alone, without the copies; 0 where it has no timestamps
   OperatorTimes operators;
   std::optional<HostCosts> host;
+  std::optional<TraceResult> trace;
 };
 
 // The model's result among an executable's outputs.
@@ -130,6 +132,12 @@ Measurement measure(Runner& runner, const ViTConfig& config, Device& device, uin
     m.maps_ratio = median_of(maps_ratios);
   }
   if (flags.host_time) m.host = host_costs(device, executable, flags.runs, flags.seconds);
+  if (!flags.trace.empty()) {
+    constexpr uint64_t traced_runs = 8;
+    m.trace = trace_bench(executable, flags.runs ? flags.runs : traced_runs, flags.trace,
+                          name + ", batch " + std::to_string(batch) + ", " + std::string(name_of(dtype)) +
+                              ", on " + device_and_driver(device.capabilities()));
+  }
   m.runs = seconds.size();
   m.median = median_of(seconds);
   m.least = *std::ranges::min_element(seconds);
@@ -159,6 +167,7 @@ void print_json(const Measurement& m, const std::string& name, const Capabilitie
   line["checksum"] = checksum_text(m.checksum);
   add_operator_times(line, m.operators);
   if (m.host) add_host_costs(line, *m.host);
+  if (m.trace) add_trace(line, *m.trace);
   std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   std::fflush(stdout);
 }
@@ -180,16 +189,20 @@ void print_text(const Measurement& m, const std::string& name, const Capabilitie
   std::printf("  peak device memory %.1f MiB, output checksum %016" PRIx64 "\n",
               static_cast<double>(m.peak_device_bytes) / (1 << 20), m.checksum);
   if (m.host) print_host_costs(*m.host);
+  if (m.trace) print_trace(*m.trace);
   print_operators(m.operators);
   std::fflush(stdout);
 }
 
+void require_one_combination(const BenchFlags& flags, const std::string& option, const std::string& why) {
+  if (flags.batches.size() == 1 && flags.dtypes.size() <= 1) return;
+  throw Error(ErrorCode::usage, option + ": found " + std::to_string(flags.batches.size()) +
+                                    " batch sizes and " + std::to_string(flags.dtypes.size()) +
+                                    " dtypes, expected one of each: " + why);
+}
+
 void startup(const BenchFlags& flags, const CommonOptions& common) {
-  if (flags.batches.size() != 1 || flags.dtypes.size() > 1) {
-    throw Error(ErrorCode::usage, "--startup: found " + std::to_string(flags.batches.size()) +
-                                      " batch sizes and " + std::to_string(flags.dtypes.size()) +
-                                      " dtypes, expected one of each: a process starts once");
-  }
+  require_one_combination(flags, "--startup", "a process starts once");
   CommonOptions one = common;
   if (!flags.dtypes.empty()) one.dtype = flags.dtypes.front();
   bench_startup(flags.model, flags.batches.front(), flags.kernels, flags.json, one);
@@ -219,6 +232,7 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
     }
     return;
   }
+  if (!flags.trace.empty()) require_one_combination(flags, "--trace", "a file has one timeline");
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
@@ -269,6 +283,10 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->add_flag("--host-time", flags->host_time,
                  "Also the CPU time of a run outside the driver, and of copying images in and results out")
       ->excludes("--startup");
+  CLI::Option* trace = command->add_option(
+      "--trace", flags->trace,
+      "Also a loop with two batches in flight, as a timeline for chrome://tracing or Perfetto: this file");
+  trace->excludes("--startup");
   add_op_flags(*command, flags->op);
   CLI::Option* train =
       command->add_option("--train", flags->train,
@@ -276,6 +294,7 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
   train->excludes("--maps")
       ->excludes("--startup")
       ->excludes("--host-time")
+      ->excludes("--trace")
       ->excludes("--model")
       ->excludes("--arch");
   command->add_flag("--recompute", flags->recompute, "As vitrine train --recompute")->needs(train);

@@ -174,7 +174,7 @@ void add_op_flags(CLI::App& command, OpFlags& flags) {
           .add_option("--op", flags.name, "Times one operator instead of a model: matmul, attention or add")
           ->check(CLI::IsMember(op_case_names()));
   for (const char* of_a_model : {"--model", "--arch", "--set", "--image-size", "--what", "--batch", "--maps",
-                                 "--startup", "--host-time"}) {
+                                 "--startup", "--host-time", "--trace"}) {
     op->excludes(of_a_model);
   }
   CLI::Option* shape =

@@ -3,7 +3,9 @@
 #include <volk.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "runtime/graph/bound_dispatch.h"
 #include "runtime/graph/plan.h"
 #include "runtime/vk/result.h"
 
@@ -34,8 +36,22 @@ void Timestamps::write(VkCommandBuffer commands, uint32_t index) {
   device_.vk().vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, pool_, index);
 }
 
+void Timestamps::copy_to_host(VkCommandBuffer commands) {
+  const uint64_t bytes = count_ * sizeof(uint64_t);
+  if (!copy_) copy_ = Buffer(device_, BufferKind::readback, bytes, "timestamps");
+  device_.vk().vkCmdCopyQueryPoolResults(commands, pool_, 0, count_, copy_.handle(), 0, sizeof(uint64_t),
+                                         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  record_barrier(device_, commands, VK_PIPELINE_STAGE_2_TRANSFER_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT,
+                 VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+}
+
 std::vector<uint64_t> Timestamps::ticks() const {
   std::vector<uint64_t> ticks(count_);
+  if (copy_) {
+    copy_.invalidate();
+    std::memcpy(ticks.data(), copy_.mapped().data(), count_ * sizeof(uint64_t));
+    return ticks;
+  }
   check(device_.vk().vkGetQueryPoolResults(device_.handle(), pool_, 0, count_, count_ * sizeof(uint64_t),
                                            ticks.data(), sizeof(uint64_t),
                                            VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/vk/device.h"
+#include "runtime/vk/memory.h"
 
 namespace vitrine {
 
@@ -26,6 +27,9 @@ class Timestamps {
   void reset(VkCommandBuffer commands);  // on a queue that computes
   void reset();                          // where the device resets_queries()
   void write(VkCommandBuffer commands, uint32_t index);
+  // On a queue that computes, behind the last of them: they are then read from memory, for which nobody
+  // waits. The software driver waits for all of its queue where it is asked for them.
+  void copy_to_host(VkCommandBuffer commands);
   // All of them, once what writes them is done.
   std::vector<uint64_t> ticks() const;
 
@@ -33,6 +37,7 @@ class Timestamps {
   Device& device_;
   uint32_t count_;
   VkQueryPool pool_ = VK_NULL_HANDLE;
+  Buffer copy_;
 };
 
 // From one moment to a later one, on a clock of so many bits that may have begun anew in between.

@@ -79,7 +79,8 @@ struct Extension {
 };
 constexpr Extension extensions[] = {
     {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, ""},
-    {VK_KHR_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, ""},
+    {VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, "calibrated_timestamps"},
+    {VK_KHR_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, "calibrated_timestamps"},
     {VK_KHR_SWAPCHAIN_EXTENSION_NAME, ""},
     {VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME, ""},
     {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, "coopmat"},
@@ -89,7 +90,9 @@ constexpr Extension extensions[] = {
 }  // namespace
 
 bool can_be_hidden(std::string_view name) {
-  return std::ranges::any_of(switches, [&](const Switch& one) { return one.name == name; });
+  return std::ranges::any_of(switches, [&](const Switch& one) { return one.name == name; }) ||
+         (!name.empty() &&
+          std::ranges::find(extensions, name, &Extension::hidden_with) != std::end(extensions));
 }
 
 void visit_hidden_features(VkBaseOutStructure* chain, std::span<const std::string> hidden,
