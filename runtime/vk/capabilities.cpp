@@ -31,6 +31,7 @@ std::string to_string(Need needs) {
       {Need::coopmat, "coopmat"},
       {Need::coopmat2, "coopmat2"},
       {Need::subgroup_control, "subgroup_control"},
+      {Need::subgroup_arithmetic, "subgroup_arithmetic"},
       {Need::coopmat2_elements, "coopmat2_elements"},
       {Need::coopmat2_reductions, "coopmat2_reductions"},
       {Need::coopmat2_conversions, "coopmat2_conversions"},

@@ -31,6 +31,7 @@ enum class Need : uint32_t {
   coopmat2_conversions = 1 << 10,  // a result becomes an operand
   coopmat2_tensors = 1 << 11,      // loads and stores of a tensor's slice, clamped at its edges
   coopmat2_workgroups = 1 << 12,   // matrices that a workgroup holds together
+  subgroup_arithmetic = 1 << 13,   // sums and maxima over a subgroup
 };
 constexpr Need operator|(Need a, Need b) {
   return static_cast<Need>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

@@ -234,6 +234,7 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
   grant(features12.storageBuffer8BitAccess && features12.shaderInt8, Need::int8);
   grant(features.features.shaderInt64, Need::int64);
   grant(features12.bufferDeviceAddress, Need::addresses);
+  grant((out.subgroup_operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0, Need::subgroup_arithmetic);
   if (features13.subgroupSizeControl && features13.computeFullSubgroups) {
     // Devices with one size (NVK, Honeykrisp) list no stage that can be asked for it, and need not be.
     const bool can_ask = (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;

@@ -16,7 +16,7 @@ Capabilities named(std::string name, Capabilities device) {
 
 Capabilities without_matrices() {
   Capabilities device = rich_gpu();
-  device.has = Need::storage16 | Need::fp16 | Need::subgroup_control;
+  device.has = Need::storage16 | Need::fp16 | Need::subgroup_control | Need::subgroup_arithmetic;
   device.cooperative_shapes.clear();
   return device;
 }
@@ -56,7 +56,7 @@ Capabilities rich_gpu() {
   Capabilities device = plain_gpu();
   device.name = "Rich GPU";
   device.has = Need::storage16 | Need::fp16 | Need::int8 | Need::int64 | Need::addresses | Need::coopmat |
-               Need::coopmat2 | Need::subgroup_control;
+               Need::coopmat2 | Need::subgroup_control | Need::subgroup_arithmetic;
   device.memory_model = device.scalar_layout = device.mixed_dot_product = true;
   device.max_subgroup_size = 64;
   device.max_workgroup_subgroups = 32;
@@ -74,7 +74,7 @@ Capabilities arc_gpu() {
   device.vendor_id = 0x8086;
   device.driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA;
   device.has = Need::storage16 | Need::fp16 | Need::int8 | Need::int64 | Need::addresses | Need::coopmat |
-               Need::subgroup_control;
+               Need::subgroup_control | Need::subgroup_arithmetic;
   device.min_subgroup_size = 8;
   device.max_subgroup_size = 32;
   device.max_workgroup_subgroups = 64;
