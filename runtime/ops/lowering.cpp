@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace vitrine {
 namespace {
@@ -115,6 +116,21 @@ Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string
   return lowered;
 }
 
+uint64_t wide_run(const LowerContext& context) {
+  return 16 / std::max(size_of(context.input(0).dtype), size_of(context.output(0).dtype));
+}
+
+Lowered lower_wide(const LowerContext& context, Lowered lowered, std::string_view shader,
+                   std::string_view variant) {
+  Dispatch& dispatch = lowered.dispatches.front();
+  uint32_t elements = 0;
+  std::memcpy(&elements, dispatch.params.data(), sizeof elements);
+  const uint64_t runs = ceil_div(elements, wide_run(context));
+  dispatch.shader = &find_shader(shader, variant);
+  dispatch.groups = spread_groups(context.device(), ceil_div(runs, dispatch.constant("local_size")));
+  return lowered;
+}
+
 uint32_t lanes_workgroup_size(const Capabilities& device) {
   return workgroup_size(device, std::max(device.subgroup_size, 1u));
 }
@@ -128,6 +144,8 @@ uint32_t row_lanes_workgroup_size(const Capabilities& device, uint64_t rows) {
 double prefer_on_cpu(const LowerContext& context) {
   return context.device().type == DeviceType::cpu ? 1.0 : -1.0;
 }
+
+double prefer_on_gpu(const LowerContext& context) { return -prefer_on_cpu(context); }
 
 std::string shared_rows_variant(const Capabilities& device, std::string variant) {
   return device.loops_gather ? std::move(variant) + "_gathers" : variant;

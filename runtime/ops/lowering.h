@@ -61,9 +61,18 @@ Lowered lower_by_quads(const LowerContext& context, Lowered lowered, std::string
                        std::string_view variant);
 double prefer_on_cpu(const LowerContext& context);
 
-// What the kernels share whose lanes want the same rows (shaders/lib/rows.glsl): where the device's loops gather,
-// the variant with lanes that hand each other what they loaded, and the subgroup's size that it needs, which is
-// their workgroup's; elsewhere `variant` itself, and any subgroup.
+// Of those for GPUs that do so 16 bytes an invocation (shaders/lib/wide.glsl): how many elements these are,
+// of the wider of the node's first input and its result; and what the kernel for one element an invocation
+// lowers to, with another shader of the same constants and parameters, of which the first counts elements.
+uint64_t wide_run(const LowerContext& context);
+Lowered lower_wide(const LowerContext& context, Lowered lowered, std::string_view shader,
+                   std::string_view variant);
+// For kernels whose ways suit GPUs alone.
+double prefer_on_gpu(const LowerContext& context);
+
+// What the kernels share whose lanes want the same rows (shaders/lib/rows.glsl): where the device's loops
+// gather, the variant with lanes that hand each other what they loaded, and the subgroup's size that it
+// needs, which is their workgroup's; elsewhere `variant` itself, and any subgroup.
 std::string shared_rows_variant(const Capabilities& device, std::string variant);
 uint32_t shared_rows_subgroup(const Capabilities& device);
 

@@ -4,6 +4,7 @@
 
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/norms/kept_rows.h"
 #include "runtime/ops/norms/layer_norm_gradient.h"
 #include "runtime/ops/row_blocks.h"
 #include "shaders/norms/layer_norm.h"
@@ -40,14 +41,14 @@ shader::LayerNormParams params(const LowerContext& c) {
   return {to_u32(shape.rows()), to_u32(shape[-1]), static_cast<float>(c.attributes().number("eps"))};
 }
 
-// What both kernels share; each sets its shader, constants and groups.
+// What all kernels share; each sets its shader, constants and groups.
 Lowered finish(const LowerContext& c, Dispatch dispatch) {
   dispatch.operands = {Operand::input(x_input), Operand::input(gamma_input), Operand::input(beta_input),
                        Operand::output(0)};
   dispatch.set_params(params(c));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
-  // Both read an element for the last time before the same invocation writes it.
+  // All read an element for the last time before the same invocation writes it.
   if (c.input(x_input).dtype == c.output(0).dtype && !c.output_layout(0)) lowered.in_place = {{0, x_input}};
   return lowered;
 }
@@ -63,6 +64,21 @@ Lowered lower_simple(const LowerContext& c) {
   dispatch.constants = {{"local_size", row_workgroup_size(c.device(), shape[-1])}};
   dispatch.groups = spread_groups(c.device(), shape.rows());
   return finish(c, std::move(dispatch));
+}
+
+RowKeeping keeping(const LowerContext& c) {
+  return {.width = c.input(x_input).shape[-1],
+          .halves = c.input(x_input).dtype == DType::f16 && c.output(0).dtype == DType::f16,
+          .tensors = 3};  // x, gamma, beta
+}
+
+std::optional<std::string> refuse_subgroups(const LowerContext& c) {
+  return refuse_kept_rows(c, "layer_norm_subgroups", variant(c), keeping(c));
+}
+
+Lowered lower_subgroups(const LowerContext& c) {
+  return finish(c, keep_rows(c.device(), "layer_norm_subgroups", variant(c), keeping(c),
+                             c.input(x_input).shape.rows()));
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
@@ -108,6 +124,7 @@ void backward(GradContext& c) {
 
 constexpr KernelDef kernels[] = {
     {"simple", Target::any, refuse_simple, no_preference, lower_simple},
+    {"subgroups", Target::any, refuse_subgroups, prefer_on_gpu, lower_subgroups},
     {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes, nullptr, nullptr, lanes_write}};
 
 }  // namespace

@@ -1,23 +1,36 @@
 #include "runtime/check/cases.h"
+#include "runtime/ops/norms/kept_rows.h"
 #include "runtime/ops/norms/layer_norm.h"
 
 namespace vitrine {
 
 using namespace cases;
 
+namespace {
+
+OpCase layer_norm_case(const Shape& shape, DType in, DType out) {
+  const Shape row{shape[-1]};
+  const HostTensor x = random_tensor(shape, in, 1, -1, 3), gamma = random_tensor(row, DType::f32, 2),
+                   beta = random_tensor(row, DType::f32, 3);
+  return one_result("rows of " + std::to_string(shape[-1]),
+                    {{x}, {gamma, Role::constant}, {beta, Role::constant}},
+                    reference::layer_norm(x.values, gamma.values, beta.values, 1e-6),
+                    [out](Graph& graph, std::span<const ValueId> ids) {
+                      return layer_norm(graph, "y", ids[0], ids[1], ids[2], {.out = out});
+                    });
+}
+
+}  // namespace
+
 std::vector<OpCase> layer_norm_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    for (const uint64_t width : {uint64_t{7}, uint64_t{132}}) {
-      const HostTensor x = random_tensor({37, width}, dtype, 1, -1, 3),
-                       gamma = random_tensor({width}, DType::f32, 2),
-                       beta = random_tensor({width}, DType::f32, 3);
-      cases.push_back(one_result("rows of " + std::to_string(width),
-                                 {{x}, {gamma, Role::constant}, {beta, Role::constant}},
-                                 reference::layer_norm(x.values, gamma.values, beta.values, 1e-6),
-                                 [](Graph& graph, std::span<const ValueId> ids) {
-                                   return layer_norm(graph, "y", ids[0], ids[1], ids[2]);
-                                 }));
+    for (const uint64_t width : {7, 132}) cases.push_back(layer_norm_case({37, width}, dtype, dtype));
+  }
+  for (const DType in : dtypes) {
+    for (const DType out : dtypes) {
+      for (const uint64_t width : kept_widths)
+        cases.emplace_back(layer_norm_case({3, width}, in, out)).for_its_path = true;
     }
   }
   return cases;

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/moves/sum_rows.h"
+#include "runtime/ops/norms/kept_rows.h"
 #include "shaders/norms/layer_norm.h"
 #include "shaders/norms/layer_norm_gradient.h"
 
@@ -48,20 +49,18 @@ std::string variant(const LowerContext& c) {
   return storage_variant(c.input(x_input).dtype, c.input(dy_input).dtype);
 }
 
-// The dispatch that works row by row; each kernel gives it its shader, constants and groups.
-Dispatch rows_dispatch(const LowerContext& c, std::initializer_list<Operand> sums) {
+// Gives the dispatch that works row by row, as each kernel makes it, its operands and parameters.
+void finish_rows(const LowerContext& c, Dispatch& rows, std::initializer_list<Operand> sums) {
   const Shape& shape = c.input(x_input).shape;
-  Dispatch rows;
   rows.operands = {Operand::input(dy_input), Operand::input(x_input), Operand::input(gamma_input),
                    c.has_input(residual_input) ? Operand::input(residual_input) : Operand::nothing(),
                    Operand::output(0)};
   rows.operands.insert(rows.operands.end(), sums);
   rows.set_params(shader::LayerNormParams{to_u32(shape.rows()), to_u32(shape[-1]),
                                           static_cast<float>(c.attributes().number("eps"))});
-  return rows;
 }
 
-// Both kernels read an element for the last time before the same invocation writes it; but with the
+// All kernels read an element for the last time before the same invocation writes it; but with the
 // parameters' gradients, dy is read again.
 std::vector<std::pair<uint32_t, uint32_t>> in_place(const LowerContext& c) {
   std::vector<std::pair<uint32_t, uint32_t>> places;
@@ -93,25 +92,27 @@ Dispatch sum_of_sums(const LowerContext& c, Operand gamma_sums, Operand beta_sum
   return sums_dispatch(c, "f32", {beta_sums, gamma_sums, Operand::nothing(), dgamma, dbeta}, rows, 1, true);
 }
 
+// Why the kernels that leave the parameters' gradients to other dispatches can't.
+std::optional<std::string> refuse_sums(const LowerContext& c) {
+  if (!wants_parameters(c.attributes())) return std::nullopt;
+  return refuse(c, "layer_norm_gradient_sums", variant(c));
+}
+
 std::optional<std::string> refuse_simple(const LowerContext& c) {
-  if (wants_parameters(c.attributes())) {
-    if (auto reason = refuse(c, "layer_norm_gradient_sums", variant(c))) return reason;
-  }
+  if (auto reason = refuse_sums(c)) return reason;
   return refuse(c, "layer_norm_gradient", variant(c));
 }
 
-Lowered lower_simple(const LowerContext& c) {
+// Of these kernels, from their dispatch that works row by row.
+Lowered with_sums(const LowerContext& c, Dispatch rows) {
   const Shape& shape = c.input(x_input).shape;
   const uint64_t width = shape[-1];
   const bool parameters = wants_parameters(c.attributes());
   const Operand statistics = parameters ? Operand::scratch(0) : Operand::nothing();
+  rows.add_constants({{"keep_statistics", parameters}, {"has_residual", c.has_input(residual_input)}});
+  finish_rows(c, rows, {statistics});
   Lowered lowered{.in_place = in_place(c)};
-  Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {statistics}));
-  rows.shader = &find_shader("layer_norm_gradient", variant(c));
-  rows.constants = {{"local_size", row_workgroup_size(c.device(), width)},
-                    {"keep_statistics", parameters},
-                    {"has_residual", c.has_input(residual_input)}};
-  rows.groups = spread_groups(c.device(), shape.rows());
+  lowered.dispatches.push_back(std::move(rows));
   if (!parameters) return lowered;
 
   lowered.scratch = {shape.rows() * 2 * sizeof(float)};
@@ -128,6 +129,31 @@ Lowered lower_simple(const LowerContext& c) {
       sums_dispatch(c, variant(c), {dy, x, statistics, gamma_sums, beta_sums}, shape.rows(), partial, false));
   lowered.dispatches.push_back(sum_of_sums(c, gamma_sums, beta_sums, partial));
   return lowered;
+}
+
+Lowered lower_simple(const LowerContext& c) {
+  const Shape& shape = c.input(x_input).shape;
+  Dispatch rows;
+  rows.shader = &find_shader("layer_norm_gradient", variant(c));
+  rows.constants = {{"local_size", row_workgroup_size(c.device(), shape[-1])}};
+  rows.groups = spread_groups(c.device(), shape.rows());
+  return with_sums(c, std::move(rows));
+}
+
+RowKeeping keeping(const LowerContext& c) {
+  return {.width = c.input(x_input).shape[-1],
+          .halves = c.input(x_input).dtype == DType::f16 && c.input(dy_input).dtype == DType::f16,
+          .tensors = 4};  // x, dy, gamma, the residual
+}
+
+std::optional<std::string> refuse_subgroups(const LowerContext& c) {
+  if (auto reason = refuse_sums(c)) return reason;
+  return refuse_kept_rows(c, "layer_norm_gradient_subgroups", variant(c), keeping(c));
+}
+
+Lowered lower_subgroups(const LowerContext& c) {
+  return with_sums(c, keep_rows(c.device(), "layer_norm_gradient_subgroups", variant(c), keeping(c),
+                                c.input(x_input).shape.rows()));
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
@@ -153,7 +179,8 @@ Lowered lower_lanes(const LowerContext& c) {
     beta_sums = at_once ? dbeta : Operand::scratch(1);
   }
   Lowered lowered{.in_place = in_place(c)};
-  Dispatch& rows = lowered.dispatches.emplace_back(rows_dispatch(c, {gamma_sums, beta_sums}));
+  Dispatch& rows = lowered.dispatches.emplace_back();
+  finish_rows(c, rows, {gamma_sums, beta_sums});
   rows.shader = &find_shader("layer_norm_gradient_cpu_lanes", variant(c));
   rows.constants = {{"local_size", to_u32(threads)},
                     {"width", to_u32(width)},
@@ -169,6 +196,7 @@ Lowered lower_lanes(const LowerContext& c) {
 }
 
 constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"subgroups", Target::any, refuse_subgroups, prefer_on_gpu, lower_subgroups},
                                  {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/norms/kept_rows.h"
 #include "runtime/ops/norms/softmax_gradient.h"
 #include "shaders/norms/softmax.h"
 
@@ -20,14 +21,14 @@ void infer(InferContext& c) {
 // Maximum, exponential (counted as one), sum, quotient.
 double flops(const LowerContext& c) { return 4.0 * static_cast<double>(c.input(0).shape.elements()); }
 
-// What both kernels share; each sets its shader, constants and groups.
+// What all kernels share; each sets its shader, constants and groups.
 Lowered finish(const LowerContext& c, Dispatch dispatch) {
   const Shape& shape = c.input(0).shape;
   dispatch.operands = {Operand::input(0), Operand::output(0)};
   dispatch.set_params(shader::SoftmaxParams{to_u32(shape.rows()), to_u32(shape[-1])});
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
-  // Both read an element for the last time before the same invocation writes it.
+  // All read an element for the last time before the same invocation writes it.
   lowered.in_place = {{0, 0}};
   return lowered;
 }
@@ -43,6 +44,19 @@ Lowered lower_simple(const LowerContext& c) {
   dispatch.constants = {{"local_size", row_workgroup_size(c.device(), shape[-1])}};
   dispatch.groups = spread_groups(c.device(), shape.rows());
   return finish(c, std::move(dispatch));
+}
+
+RowKeeping keeping(const LowerContext& c) {
+  return {.width = c.input(0).shape[-1], .halves = c.input(0).dtype == DType::f16, .tensors = 1};
+}
+
+std::optional<std::string> refuse_subgroups(const LowerContext& c) {
+  return refuse_kept_rows(c, "softmax_subgroups", name_of(c.input(0).dtype), keeping(c));
+}
+
+Lowered lower_subgroups(const LowerContext& c) {
+  return finish(c, keep_rows(c.device(), "softmax_subgroups", name_of(c.input(0).dtype), keeping(c),
+                             c.input(0).shape.rows()));
 }
 
 std::optional<std::string> refuse_lanes(const LowerContext& c) {
@@ -63,6 +77,7 @@ void backward(GradContext& c) {
 }
 
 constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_preference, lower_simple},
+                                 {"subgroups", Target::any, refuse_subgroups, prefer_on_gpu, lower_subgroups},
                                  {"cpu_lanes", Target::cpu, refuse_lanes, prefer_on_cpu, lower_lanes}};
 
 }  // namespace

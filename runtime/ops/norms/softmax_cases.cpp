@@ -1,19 +1,27 @@
 #include "runtime/check/cases.h"
+#include "runtime/ops/norms/kept_rows.h"
 #include "runtime/ops/norms/softmax.h"
 
 namespace vitrine {
 
 using namespace cases;
 
+namespace {
+
+OpCase softmax_case(const Shape& shape, DType dtype) {
+  const HostTensor x = random_tensor(shape, dtype, 1, -5, 5);
+  return one_result("rows of " + std::to_string(shape[-1]), {{x}}, reference::softmax(x.values, shape[-1]),
+                    [](Graph& graph, std::span<const ValueId> ids) { return softmax(graph, "y", ids[0]); });
+}
+
+}  // namespace
+
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    for (const uint64_t width : {uint64_t{7}, uint64_t{132}}) {
-      const HostTensor x = random_tensor({37, width}, dtype, 1, -5, 5);
-      cases.push_back(
-          one_result("rows of " + std::to_string(width), {{x}}, reference::softmax(x.values, width),
-                     [](Graph& graph, std::span<const ValueId> ids) { return softmax(graph, "y", ids[0]); }));
-    }
+    for (const uint64_t width : {7, 132}) cases.push_back(softmax_case({37, width}, dtype));
+    for (const uint64_t width : kept_widths)
+      cases.emplace_back(softmax_case({3, width}, dtype)).for_its_path = true;
   }
   return cases;
 }

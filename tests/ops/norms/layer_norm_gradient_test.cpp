@@ -60,12 +60,14 @@ TEST_CASE("the gradient of LayerNorm matches the float64 reference") {
          {Types{DType::f16, DType::f16}, {DType::f16, DType::f32}, {DType::f32, DType::f16}}) {
       test::check_op(op_layer_norm_gradient, op_case({70, 36}, types, parameters));
       test::check_op(op_layer_norm_gradient, op_case({7, 67}, types, parameters));
+      test::check_op(op_layer_norm_gradient, op_case({5, 72}, types, parameters));
+      test::check_op(op_layer_norm_gradient, op_case({3, 1032}, types, parameters));
     }
   }
 }
 
 TEST_CASE("the gradient of LayerNorm hands on a NaN of each input, wherever it stands") {
-  for (const uint64_t width : {67, 36}) {
+  for (const uint64_t width : {67, 36, 1032}) {
     test::check_nan(op_layer_norm_gradient, op_case({70, width}, f32, true), [](auto in) {
       reference::LayerNormGradient expected = reference::layer_norm_gradient(in[0], in[1], in[2], eps);
       return std::vector{std::move(expected.dx), std::move(expected.dgamma), std::move(expected.dbeta)};
@@ -75,7 +77,7 @@ TEST_CASE("the gradient of LayerNorm hands on a NaN of each input, wherever it s
 
 TEST_CASE("the gradient of LayerNorm is added to what there is") {
   for (const bool parameters : {false, true}) {
-    for (const Shape& shape : {Shape{5, 67}, Shape{70, 36}, Shape{3, 50, 8}}) {
+    for (const Shape& shape : {Shape{5, 67}, Shape{70, 36}, Shape{3, 50, 8}, Shape{2, 1032}}) {
       for (const Types types : {f32, Types{DType::f16, DType::f32}, Types{DType::f32, DType::f16}})
         test::check_op(op_layer_norm_gradient, op_case(shape, types, parameters, true));
     }

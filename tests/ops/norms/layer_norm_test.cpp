@@ -59,7 +59,8 @@ TEST_CASE("layer_norm takes more rows than a dispatch has workgroups in x") { ch
 TEST_CASE("layer_norm reads and writes f16") {
   for (const DType in : {DType::f32, DType::f16}) {
     for (const DType out : {DType::f32, DType::f16}) {
-      for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{197, 768}, Shape{2, 17, 1370}}) {
+      for (const Shape& shape :
+           {Shape{5, 3}, Shape{9, 52}, Shape{11, 72}, Shape{197, 768}, Shape{2, 17, 1370}, Shape{3, 3080}}) {
         check({shape, in, out});
       }
     }
@@ -75,12 +76,12 @@ TEST_CASE("layer_norm adds eps to the variance") {
   check({.shape = {11, 192}, .eps = 1e-12, .low = -3e-3, .high = 3e-3});
 }
 
-// Widths that the kernels for GPUs and for CPUs prefer.
-constexpr uint64_t two_widths[] = {197, 52};
+// Widths that the kernels prefer: for any device, for CPUs, and where subgroups share a row.
+constexpr uint64_t widths[] = {197, 52, 1032};
 
 TEST_CASE("layer_norm of a row with NaN or infinity is NaN, other rows are untouched") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    for (const uint64_t width : two_widths) {
+    for (const uint64_t width : widths) {
       const Case c{{6, width}, dtype, dtype};
       HostTensor x = test::random_tensor(c.shape, dtype, 1);
       x.values[2 * width - 1] = std::numeric_limits<double>::quiet_NaN();
@@ -95,7 +96,7 @@ TEST_CASE("layer_norm of a row with NaN or infinity is NaN, other rows are untou
 
 TEST_CASE("layer_norm hands on a NaN of each input, wherever it stands") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    for (const uint64_t width : two_widths) {
+    for (const uint64_t width : widths) {
       const Case c{{5, width}, dtype, dtype};
       test::check_nan(op_layer_norm, op_case(c, test::random_tensor(c.shape, dtype, 1)), [=](auto in) {
         return test::Results{reference::layer_norm(in[0], in[1], in[2], c.eps)};
@@ -105,7 +106,7 @@ TEST_CASE("layer_norm hands on a NaN of each input, wherever it stands") {
 }
 
 TEST_CASE("layer_norm may overwrite its input") {
-  for (const uint64_t width : two_widths) {
+  for (const uint64_t width : widths) {
     const Case c{{13, width}};
     test::OpCase chain = op_case(c, test::random_tensor(c.shape, DType::f32, 1));
     chain.label = "three in a row";

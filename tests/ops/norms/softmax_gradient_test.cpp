@@ -32,11 +32,12 @@ TEST_CASE("the gradient of softmax matches the float64 reference") {
   check({2, 3, 17, 20}, DType::f32);
   check({10}, DType::f32);
   check({70001, 3}, DType::f32);
-  for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{197, 197}}) check(shape, DType::f16);
+  for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{11, 72}, Shape{197, 197}, Shape{3, 3080}})
+    check(shape, DType::f16);
 }
 
 TEST_CASE("the gradient of softmax makes NaN of a row with a NaN, wherever it stands") {
-  for (const uint64_t width : {197, 52}) {
+  for (const uint64_t width : {197, 52, 1032}) {
     test::check_nan(op_softmax_gradient, op_case({5, width}, DType::f32),
                     [=](auto in) { return test::Results{reference::softmax_gradient(in[0], in[1], width)}; });
   }

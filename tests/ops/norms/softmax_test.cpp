@@ -39,15 +39,16 @@ TEST_CASE("softmax matches the float64 reference at every number of rows") {
 }
 
 TEST_CASE("softmax reads and writes f16") {
-  for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{3, 1000}, Shape{197, 197}, Shape{2, 7, 1370}})
+  for (const Shape& shape : {Shape{5, 3}, Shape{9, 52}, Shape{11, 72}, Shape{3, 1000}, Shape{197, 197},
+                             Shape{2, 7, 1370}, Shape{3, 3080}})
     check(shape, DType::f16);
 }
 
-// Widths that the kernels for GPUs and for CPUs prefer.
-constexpr uint64_t two_widths[] = {197, 52};
+// Widths that the kernels prefer: for any device, for CPUs, and where subgroups share a row.
+constexpr uint64_t widths[] = {197, 52, 1032};
 
 TEST_CASE("softmax keeps its precision for large scores") {
-  for (const uint64_t width : two_widths) {
+  for (const uint64_t width : widths) {
     check({5, width}, DType::f32, 1000, 1004);
     check({5, width}, DType::f32, -3e4, -2.9990e4);
   }
@@ -56,7 +57,7 @@ TEST_CASE("softmax keeps its precision for large scores") {
 TEST_CASE("softmax gives masked scores no weight and hides no NaN") {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   for (const DType dtype : {DType::f32, DType::f16}) {
-    for (const uint64_t width : two_widths) {
+    for (const uint64_t width : widths) {
       HostTensor x = test::random_tensor({6, width}, dtype, 1);
       x.values[2 * width - 1] = nan;
       x.values[2 * width + 7] = inf;
@@ -71,7 +72,7 @@ TEST_CASE("softmax gives masked scores no weight and hides no NaN") {
 
 TEST_CASE("softmax makes NaN of a row with a NaN, wherever it stands") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    for (const uint64_t width : two_widths) {
+    for (const uint64_t width : widths) {
       test::check_nan(op_softmax, op_case(test::random_tensor({5, width}, dtype, 1)),
                       [=](auto in) { return test::Results{reference::softmax(in[0], width)}; });
     }
@@ -79,7 +80,7 @@ TEST_CASE("softmax makes NaN of a row with a NaN, wherever it stands") {
 }
 
 TEST_CASE("softmax may overwrite its input") {
-  for (const uint64_t width : two_widths) {
+  for (const uint64_t width : widths) {
     test::OpCase chain = op_case(test::random_tensor({13, width}, DType::f32, 1, -9, 9));
     chain.expected = {reference::softmax(reference::softmax(chain.expected[0], width), width)};
     chain.build = [](Graph& graph, std::span<const ValueId> in) {

@@ -1,5 +1,5 @@
-// The self-test runs the code that models run: on devices that are made up, what they choose for the products
-// and attentions of real models is certified when all self-tests of the device have passed.
+// The self-test runs the code that models run: on devices that are made up, what they choose for the
+// products, norms and attentions of real models is certified when all self-tests of the device have passed.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,6 +11,7 @@
 #include "runtime/graph/fusion.h"
 #include "runtime/graph/kernel_choice.h"
 #include "runtime/ops/attention/attention.h"
+#include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "tests/support/certified.h"
@@ -32,8 +33,8 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
           INFO(device.name << ": " << arch << " " << name_of(dtype) << " batch " << batch);
           const auto graph =
               fuse(make_vit_graph(config, {.batch = batch, .dtype = dtype}), all_fusions()).graph;
-          const test::Certified certified =
-              test::certified(*graph, device, known, {&op_matmul, &op_attention, &op_patch_embed});
+          const test::Certified certified = test::certified(
+              *graph, device, known, {&op_matmul, &op_attention, &op_patch_embed, &op_layer_norm});
           CHECK(certified.missing == std::set<std::string>{});
           chosen[device.name].insert(certified.kernels.begin(), certified.kernels.end());
         }
@@ -49,6 +50,9 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   CHECK(chosen["Arc GPU"].contains("attention=tiled"));  // matrix units lack registers for heads of 64
   CHECK(chosen["Xe2 GPU"].contains("matmul=coopmat"));
   CHECK(chosen["Xe2 GPU"].contains("attention=coopmat"));
+  CHECK(chosen["f32 only"].contains("layer_norm=simple"));
+  CHECK(chosen["f16 without matrices"].contains("layer_norm=subgroups"));
+  CHECK(chosen["llvmpipe"].contains("layer_norm=cpu_lanes"));
   CHECK(chosen["llvmpipe"].contains("matmul=cpu_direct"));
   CHECK(chosen["older llvmpipe"].contains("matmul=cpu_chunks"));
   if (try_find_shader("matmul_coopmat2", "f16")) {
