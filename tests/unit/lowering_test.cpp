@@ -2,9 +2,17 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "runtime/graph/kernel_choice.h"
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/convert.h"
+#include "runtime/ops/elementwise/unary.h"
+#include "tests/support/made_up_device.h"
 
 namespace vitrine {
 namespace {
@@ -85,6 +93,43 @@ TEST_CASE("a dispatch's constants go by their names, whatever their order") {
 TEST_CASE("storage_variant names both dtypes where they differ") {
   CHECK(storage_variant(DType::f32, DType::f32) == "f32");
   CHECK(storage_variant(DType::f32, DType::f16) == "f32_f16");
+}
+
+struct Chosen {
+  std::string kernel;
+  Dispatch dispatch;
+};
+Chosen chosen(const Graph& graph, const Capabilities& device) {
+  const LowerContext context(graph, graph.nodes().front(), device);
+  const Candidate candidate = choose_kernel(graph, context, "", nullptr).candidate;
+  return {std::string(candidate.kernel->name), lower_as(context, candidate).dispatches.front()};
+}
+
+TEST_CASE("GPUs move 16 bytes an invocation through whole tensors, whatever their size") {
+  for (const auto& [dtype, count, groups] : {std::tuple{DType::f32, 1024ull, 1u},
+                                             {DType::f32, 1025ull, 2u},
+                                             {DType::f16, 2048ull, 1u},
+                                             {DType::f16, 2049ull, 2u}}) {
+    Graph graph;
+    scale(graph, "y", graph.input("x", {count}, dtype), 2);
+    const auto [kernel, dispatch] = chosen(graph, test::rich_gpu());
+    CHECK(kernel == "wide");
+    CHECK(dispatch.constant("local_size") == 256);
+    CHECK(dispatch.groups == std::array<uint32_t, 3>{groups, 1, 1});
+    CHECK(chosen(graph, test::software_driver()).kernel == (count % 4 == 0 ? "cpu_quads" : "simple"));
+  }
+  Graph conversion;  // 16 bytes of the wider side
+  convert(conversion, "y", conversion.input("x", {2048}), DType::f16);
+  CHECK(chosen(conversion, test::rich_gpu()).dispatch.groups[0] == 2);
+  CHECK(chosen(conversion, test::software_driver()).kernel == "simple");
+}
+
+TEST_CASE("what repeats is moved by fours where it is made of these") {
+  for (const auto& [width, kernel] : {std::pair{197ull, "simple"}, {196ull, "wide"}}) {
+    Graph graph;
+    add(graph, "y", graph.input("a", {5, width}), graph.input("b", {width}));
+    CHECK(chosen(graph, test::rich_gpu()).kernel == kernel);
+  }
 }
 
 TEST_CASE("attention_steps leaves few tokens over and keeps to what compiles") {

@@ -94,7 +94,18 @@ Lowered lower_quads(const LowerContext& c) {
   return lower_by_quads(c, lower(c), "binary_cpu_quads", variant(c));
 }
 
+std::optional<std::string> refuses_wide(const LowerContext& c) {
+  if (auto reason = refuse(c, "binary_wide", variant(c))) return reason;
+  const uint64_t repeated = c.input(1).shape.elements();
+  if (repeated != c.output(0).shape.elements() && repeated % 4 != 0)
+    return std::to_string(repeated) + " elements that repeat can't be moved by fours";
+  return std::nullopt;
+}
+
+Lowered lower_as_wide(const LowerContext& c) { return lower_wide(c, lower(c), "binary_wide", variant(c)); }
+
 constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide},
                                  {"cpu_quads", Target::cpu, refuses_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace

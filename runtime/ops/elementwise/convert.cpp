@@ -44,7 +44,14 @@ void backward(GradContext& c) {
   c.add(0, convert(c.graph(), c.name("x"), c.gradient(0), c.input_value(0).dtype));
 }
 
-constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
+std::optional<std::string> refuses_wide(const LowerContext& c) {
+  return refuse(c, "convert_wide", variant(c));
+}
+
+Lowered lower_as_wide(const LowerContext& c) { return lower_wide(c, lower(c), "convert_wide", variant(c)); }
+
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide}};
 
 }  // namespace
 

@@ -48,7 +48,16 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
+std::optional<std::string> refuses_wide(const LowerContext& c) {
+  return refuse(c, "dropout_wide", name_of(c.input(0).dtype));
+}
+
+Lowered lower_as_wide(const LowerContext& c) {
+  return lower_wide(c, lower(c), "dropout_wide", name_of(c.input(0).dtype));
+}
+
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide}};
 
 // The mask is drawn again: the same numbers come out.
 void backward(GradContext& c) {

@@ -44,7 +44,20 @@ Lowered lower(const LowerContext& c) {
   return lowered;
 }
 
-constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower}};
+std::optional<std::string> refuses_wide(const LowerContext& c) {
+  if (auto reason = refuse(c, "gated_product_gradient_wide", name_of(c.input(0).dtype))) return reason;
+  const uint64_t width = c.input(0).shape[-1];
+  if (width % wide_run(c) != 0)
+    return "rows of " + std::to_string(width) + " elements can't be moved 16 bytes at a time";
+  return std::nullopt;
+}
+
+Lowered lower_as_wide(const LowerContext& c) {
+  return lower_wide(c, lower(c), "gated_product_gradient_wide", name_of(c.input(0).dtype));
+}
+
+constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide}};
 
 }  // namespace
 

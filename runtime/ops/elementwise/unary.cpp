@@ -57,7 +57,16 @@ Lowered lower_quads(const LowerContext& c) {
   return lower_by_quads(c, lower(c), "unary_cpu_quads", name_of(c.input(0).dtype));
 }
 
+std::optional<std::string> refuses_wide(const LowerContext& c) {
+  return refuse(c, "unary_wide", name_of(c.input(0).dtype));
+}
+
+Lowered lower_as_wide(const LowerContext& c) {
+  return lower_wide(c, lower(c), "unary_wide", name_of(c.input(0).dtype));
+}
+
 constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide},
                                  {"cpu_quads", Target::cpu, refuses_quads, prefer_on_cpu, lower_quads}};
 
 ValueId apply(Graph& graph, std::string name, ValueId x, int64_t function, double factor) {

@@ -43,9 +43,10 @@ TEST_CASE("the second tensor repeats where it is the end of the first one's shap
   };
   for (const bool product : {false, true}) {
     for (const DType dtype : {DType::f32, DType::f16}) {
-      for (const auto& [a, b] : {Case{{5, 197}, {197}}, Case{{2, 50, 7}, {7}}, Case{{3, 11, 13}, {11, 13}},
-                                 Case{{1, 77}, {77}}, Case{{4, 1}, {1}}}) {
-        const HostTensor left = test::random_tensor(a, DType::f32, 1),
+      for (const auto& [a, b] :
+           {Case{{5, 197}, {197}}, Case{{2, 50, 7}, {7}}, Case{{3, 11, 13}, {11, 13}}, Case{{1, 77}, {77}},
+            Case{{4, 1}, {1}}, Case{{3, 52}, {52}}, Case{{7, 5, 8}, {5, 8}}}) {
+        const HostTensor left = test::random_tensor(a, product ? dtype : DType::f32, 1),
                          right = test::random_tensor(b, dtype, 2);
         HostTensor repeated = right;
         repeated.shape = a;
