@@ -47,7 +47,9 @@ Lowered lower_simple(const LowerContext& c) {
 }
 
 RowKeeping keeping(const LowerContext& c) {
-  return {.width = c.input(0).shape[-1], .halves = c.input(0).dtype == DType::f16, .tensors = 1};
+  return {.width = c.input(0).shape[-1],
+          .halves = c.input(0).dtype == DType::f16,
+          .tensors = 2};  // x, and what leads to its exponentials
 }
 
 std::optional<std::string> refuse_subgroups(const LowerContext& c) {
