@@ -123,11 +123,16 @@ uint64_t wide_run(const LowerContext& context) {
 Lowered lower_wide(const LowerContext& context, Lowered lowered, std::string_view shader,
                    std::string_view variant) {
   Dispatch& dispatch = lowered.dispatches.front();
+  const uint64_t run = wide_run(context);
   uint32_t elements = 0;
   std::memcpy(&elements, dispatch.params.data(), sizeof elements);
-  const uint64_t runs = ceil_div(elements, wide_run(context));
+  const uint64_t runs = ceil_div(elements, run);
   dispatch.shader = &find_shader(shader, variant);
   dispatch.groups = spread_groups(context.device(), ceil_div(runs, dispatch.constant("local_size")));
+  // A shader that has no such constant is used for whole runs alone.
+  if (std::ranges::find(constant_names_of(*dispatch.shader), "whole_runs") !=
+      constant_names_of(*dispatch.shader).end())
+    dispatch.add_constants({{"whole_runs", elements % run == 0}});
   return lowered;
 }
 

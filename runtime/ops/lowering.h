@@ -63,7 +63,8 @@ double prefer_on_cpu(const LowerContext& context);
 
 // Of those for GPUs that do so 16 bytes an invocation (shaders/lib/wide.glsl): how many elements these are,
 // of the wider of the node's first input and its result; and what the kernel for one element an invocation
-// lowers to, with another shader of the same constants and parameters, of which the first counts elements.
+// lowers to, with another shader of the same parameters, of which the first counts elements, and the same
+// constants and `whole_runs`.
 uint64_t wide_run(const LowerContext& context);
 Lowered lower_wide(const LowerContext& context, Lowered lowered, std::string_view shader,
                    std::string_view variant);

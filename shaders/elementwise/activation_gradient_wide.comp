@@ -12,6 +12,7 @@
 #include "activation_gradient.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint activation = VITRINE_ACTIVATION_GELU;
+layout(constant_id = 2) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { ActivationGradientParams p; };
 layout(set = 0, binding = 0) readonly buffer Dy { T4 dy[]; };

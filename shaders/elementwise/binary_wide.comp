@@ -14,6 +14,7 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint function = VITRINE_BINARY_ADD;
 layout(constant_id = 2) const uint period = 0;  // elements of B where it repeats, else 0
+layout(constant_id = 3) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { BinaryParams p; };
 layout(set = 0, binding = 0) readonly buffer A { A4 a[]; };

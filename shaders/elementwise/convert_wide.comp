@@ -13,9 +13,9 @@
 #include "lib/index.glsl"
 #include "lib/half_bits.glsl"
 #include "convert.h"
-#define RESULT uint
 #define RESULT4 uvec4
 layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { ConvertParams p; };
 layout(set = 0, binding = 0) readonly buffer X { FROM4 x[]; };

@@ -13,6 +13,7 @@
 #include "dropout.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint group = 1;  // elements that share a draw
+layout(constant_id = 2) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { DropoutParams p; };
 layout(set = 0, binding = 0) readonly buffer X { T4 x[]; };
@@ -24,18 +25,9 @@ float kept_or_zero(bool kept, float value) { return kept ? value * p.factor : na
 
 vec4 four(uint first, uint f) {
   const uint i = 4 * (first + f);
-  uint block = i / group / 4;
-  bvec4 kept = kept_of(block);
+  const bvec4 kept = kept_of(i / group / 4);  // a block of four draws begins and ends with a four
   vec4 value = vec4(x[first + f]);
-  [[unroll]] for (uint n = 0; n < 4; ++n) {
-    const uint draw = (i + n) / group;
-    // With a draw an element, or one for whole fours, they are in one block.
-    if (group % 4 != 0 && group > 1 && draw / 4 != block) {
-      block = draw / 4;
-      kept = kept_of(block);
-    }
-    value[n] = kept_or_zero(kept[draw % 4], value[n]);
-  }
+  [[unroll]] for (uint n = 0; n < 4; ++n) value[n] = kept_or_zero(kept[(i + n) / group % 4], value[n]);
   return value;
 }
 float one(uint i) {

@@ -7,7 +7,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require  // to index f16vec4; no arithmetic
 #include "lib/types.glsl"
 #include "lib/index.glsl"
-#include "lib/tile.glsl"
 #include "lib/activation_gradient.glsl"
 #include "gated_product.h"
 layout(local_size_x_id = 0) in;

@@ -7,7 +7,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require  // to index f16vec4; no arithmetic
 #include "lib/types.glsl"
 #include "lib/index.glsl"
-#include "lib/tile.glsl"
 #include "lib/activation.glsl"
 #include "gated_product.h"
 layout(local_size_x_id = 0) in;
@@ -26,8 +25,5 @@ vec4 four(uint first, uint f) {
               activate(activation, gate.w)) *
          vec4(x[at + row_fours]);
 }
-float one(uint i) {
-  const uint gate = i + i / width * width;
-  return activate(activation, element_of(x, gate)) * element_of(x, gate + width);
-}
+#define WHOLE_RUNS true
 #include "lib/wide.glsl"

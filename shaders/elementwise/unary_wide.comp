@@ -12,6 +12,7 @@
 #include "unary.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint function = VITRINE_ACTIVATION_GELU;
+layout(constant_id = 2) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { UnaryParams p; };
 layout(set = 0, binding = 0) readonly buffer X { T4 x[]; };

@@ -116,6 +116,7 @@ TEST_CASE("GPUs move 16 bytes an invocation through whole tensors, whatever thei
     CHECK(kernel == "wide");
     CHECK(dispatch.constant("local_size") == 256);
     CHECK(dispatch.groups == std::array<uint32_t, 3>{groups, 1, 1});
+    CHECK(dispatch.constant("whole_runs") == (count % 1024 == 0));
     CHECK(chosen(graph, test::software_driver()).kernel == (count % 4 == 0 ? "cpu_quads" : "simple"));
   }
   Graph conversion;  // 16 bytes of the wider side

@@ -8,7 +8,7 @@ using namespace cases;
 std::vector<OpCase> binary_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    for (const uint64_t width : {67, 68}) {  // four elements at a time only of the second
+    for (const uint64_t width : {67, 72}) {  // fours and 16 bytes at a time only of the second
       const HostTensor a = random_tensor({5, width}, dtype, 1), b = random_tensor({5, width}, DType::f32, 2);
       const std::string of = " of " + a.shape.to_string();
       cases.push_back(one_result(
