@@ -38,6 +38,7 @@ class Device:
     shared_bytes: int = 0    # of a multiprocessor or core, for NVK, which counts registers only, and ANV
     f32_lanes: int = 32      # of a scheduler, for NVK, which counts issue slots only
     threads: int = 0         # of a vector engine, for ANV
+    halves: float = 2        # FLOPs with f16 sums against f32's; 1 where f32 is issued twice a cycle
 
 
 # f32 rates: AMD "Vega ISA" and "RDNA Shader ISA" guides and the RDNA architecture white paper: 4 SIMDs of 16 lanes
@@ -52,8 +53,8 @@ class Device:
 # Xe3); 64 KiB of shared memory, 128 from Xe-HPG on; XMX 128 FLOPs of f16 an engine and cycle, 256 in Xe2.
 GCN = Device("radv", 4, 32, shared_rate=128)
 RDNA = Device("radv", 2, 64, shared_rate=128)
-RDNA3 = Device("radv", 2, 128, matrix=256, shared_rate=128)
-RDNA4 = Device("radv", 2, 128, matrix=512, shared_rate=128)
+RDNA3 = Device("radv", 2, 128, matrix=256, shared_rate=128, halves=1)
+RDNA4 = Device("radv", 2, 128, matrix=512, shared_rate=128, halves=1)
 ADRENO = Device("turnip", 1, 2)
 GEN9 = Device("anv", 8, 16, shared_bytes=64 << 10, f32_lanes=8, threads=7)
 XE_LP = Device("anv", 16, 16, shared_bytes=64 << 10, f32_lanes=8, threads=7)
@@ -66,8 +67,8 @@ DEVICES = {
     "strix1": RDNA3, "gfx1201": RDNA4,
     "volta": Device("nvk", 4, 32, shared_rate=128, shared_bytes=96 << 10, f32_lanes=16),
     "turing": Device("nvk", 4, 32, matrix=128, shared_rate=128, shared_bytes=64 << 10, f32_lanes=16),
-    "ampere-172": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
-    "ampere-174": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10),
+    "ampere-172": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10, halves=1),
+    "ampere-174": Device("nvk", 4, 64, matrix=128, shared_rate=128, shared_bytes=100 << 10, halves=1),
     "adreno630": ADRENO, "adreno660": ADRENO, "adreno730": ADRENO, "adreno740": ADRENO, "adreno750": ADRENO,
     "adreno830": ADRENO,
     "m1": Device("honeykrisp", 4, 64),
@@ -87,6 +88,7 @@ class Work:
     flops: float
     shared_read: float = 0  # bytes
     matrix: bool = False
+    halves: bool = False  # sums in f16, which is what peers do unless asked not to
 
 
 @dataclasses.dataclass
@@ -101,6 +103,13 @@ class Figures:
 
 def ceil_div(a, b):
     return -(-a // b)
+
+
+def peak_of(device, work):
+    """FLOPs a cycle and unit."""
+    if work.matrix:
+        return device.matrix * (2 if work.halves and device.driver == "nvk" else 1)
+    return device.f32 * (device.halves if work.halves else 1)
 
 
 def tiled_work(c):
@@ -136,88 +145,98 @@ def radv_cycles(s, waves, subgroup):
     return max(s["Inverse Throughput"], s["Latency"] / waves * (64 / subgroup))
 
 
+def waves_of(device, s, subgroup, threads, shared_bytes):
+    """Subgroups that are at home on a unit at once (NVIDIA: on a multiprocessor)."""
+    if device.driver == "radv":
+        # RDNA's are counted in waves of 32.
+        return s["Subgroups per SIMD"] / (subgroup / 32 if device is not GCN else 1)
+    if device.driver == "nvk":
+        groups = s["Max warps/SM"]
+        if shared_bytes:
+            groups = device.shared_bytes // (shared_bytes + 1024) * ceil_div(threads, 32)
+        return min(s["Max warps/SM"], groups)
+    if device.driver == "anv":
+        groups = device.threads
+        if shared_bytes:
+            groups = device.shared_bytes // shared_bytes * ceil_div(threads, subgroup) / device.units
+        return min(device.threads, groups)
+    if device.driver == "turnip":
+        return s["Max Waves Per Core"]
+    return s["Threads"] if device.driver == "panvk" else s["Threads"] / 32
+
+
+# Each driver's word for what its compiler estimates of a whole walk.
+CYCLES = {"radv": "Inverse Throughput", "nvk": "Static cycle count", "anv": "Cycles", "turnip": "Instruction Count",
+          "panvk": "Cycles", "honeykrisp": "ALU"}
+
+
+def rate_of(device, work, more, less, waves, subgroup, times):
+    """FLOPs a cycle of a unit, and what bounds them, where `work` is what `more` does and `less` doesn't.
+
+    Some compilers say how many instructions there are, not how many are issued: `times` is how often those are that
+    `more` has and `less` hasn't, 0 where that isn't known.
+    """
+    def difference(word):
+        return more[word] - less[word]
+    bound = "issue"
+    lanes = subgroup
+    if device.driver == "radv":
+        cycles = radv_cycles(more, waves, subgroup) - (radv_cycles(less, waves, subgroup) if less["Latency"] else 0)
+        cycles *= subgroup / 64  # of one subgroup
+        if more["Latency"] / waves * (64 / subgroup) > 0.98 * more["Inverse Throughput"]:
+            bound = "latency"
+    elif device.driver in ("nvk", "anv"):
+        nvk = device.driver == "nvk"
+        # An engine of Intel's issues an instruction for its lanes a cycle.
+        slots = times * difference("Instruction count" if nvk else "Instructions")
+        slots *= 1 if nvk or work.matrix else ceil_div(subgroup, device.f32_lanes)
+        lanes = 32 if nvk else subgroup
+        pipe = work.flops * lanes / peak_of(device, work)
+        waiting = difference(CYCLES[device.driver]) / max(waves / (device.units if nvk else 1), 1)
+        cycles = max(slots, pipe, waiting)
+        if cycles == waiting:
+            bound = "latency"
+    else:
+        cycles = difference(CYCLES[device.driver])
+        if device.driver in ("turnip", "panvk"):
+            lanes = 1
+        if device.driver == "panvk" and more["Load/store"] == more["Cycles"]:
+            bound = "loads and stores"
+    if cycles <= 0:
+        return None, "-"
+    peak = peak_of(device, work)
+    rate = work.flops * lanes / cycles
+    if rate > 0.9 * peak:
+        rate, bound = min(rate, peak), "arithmetic"
+    if device.shared_rate and work.shared_read:
+        fed = device.shared_rate / device.units * work.flops / work.shared_read
+        if fed < rate:
+            rate, bound = fed, "shared memory"
+    return rate, bound
+
+
 def figures_of(device_name, kernel):
     """Figures of a line of `vitrine doctor --json`."""
     device = {**DEVICES, **ARM64_DEVICES}[device_name]
     s = statistics_of(kernel["statistics"])
     half = statistics_of(kernel["halved"]["statistics"]) if "halved" in kernel else None
-    figures = Figures(spilled=max(kernel["spills"] or 0, kernel["scratch_bytes"] or 0))
     shader, subgroup = kernel["shader"], max(kernel["subgroup"], 1)
     threads = kernel["workgroup"][0] * kernel["workgroup"][1] * kernel["workgroup"][2]
     once, nested, innermost = PASSES[device.driver]
+    waves = waves_of(device, s, subgroup, threads, kernel["shared_bytes"])
+    figures = Figures(max(kernel["spills"] or 0, kernel["scratch_bytes"] or 0), waves, s[CYCLES[device.driver]])
 
-    # Work of an invocation, in as many passes as the compiler assumes, and the figures that it costs.
-    work = None
-    less = dict.fromkeys(s, 0)
+    # Work of an invocation, in as many passes as the compiler assumes.
+    work, less, times = None, dict.fromkeys(s, 0), 0
     if shader in HALVED and half is not None:
         one = tiled_work(kernel["constants"]) if shader == "matmul_tiled" else coopmat_work(kernel["constants"])
         work = Work(once * one.flops / 2, once * one.shared_read / 2, one.matrix)
-        less = half
+        less, times = half, once
     elif shader == "attention_tiled":
         work = attention_work(kernel["constants"], nested, innermost)
-
-    cycles, bound = None, None
-    if device.driver == "radv":
-        # RDNA's are counted in waves of 32.
-        figures.waves = s["Subgroups per SIMD"] / (subgroup / 32 if device is not GCN else 1)
-        figures.cycles = s["Inverse Throughput"]
-        if work:
-            cycles = (radv_cycles(s, figures.waves, subgroup) - (radv_cycles(less, figures.waves, subgroup) if less is half else 0))
-            cycles *= subgroup / 64  # of one subgroup
-            bound = "latency" if s["Latency"] / figures.waves * (64 / subgroup) > 0.98 * s["Inverse Throughput"] else "issue"
-    elif device.driver == "nvk":
-        groups = figures.waves = s["Max warps/SM"]
-        if kernel["shared_bytes"]:
-            groups = device.shared_bytes // (kernel["shared_bytes"] + 1024) * ceil_div(threads, 32)
-        figures.waves = min(figures.waves, groups)
-        figures.cycles = s["Static cycle count"]
-        if work:
-            # The instructions of half a step are known, how many passes they take is not for the whole kernel.
-            slots = once * (s["Instruction count"] - less["Instruction count"]) if less is half else 0
-            pipe = work.flops * 32 / device.matrix if work.matrix else work.flops / 2 * 32 / device.f32_lanes
-            waiting = (s["Static cycle count"] - less["Static cycle count"]) / max(figures.waves / device.units, 1)
-            cycles = max(slots, pipe, waiting)
-            bound = "latency" if cycles == waiting else "issue"
-    elif device.driver == "anv":
-        figures.waves = device.threads
-        if kernel["shared_bytes"]:
-            groups = device.shared_bytes // kernel["shared_bytes"] * ceil_div(threads, subgroup)
-            figures.waves = min(figures.waves, groups / device.units)
-        figures.cycles = s["Cycles"]
-        if work:
-            # Those of half a step are known, as above; an engine issues one for its lanes a cycle.
-            slots = once * (s["Instructions"] - less["Instructions"]) if less is half else 0
-            slots *= 1 if work.matrix else ceil_div(subgroup, device.f32_lanes)
-            pipe = work.flops * subgroup / (device.matrix if work.matrix else device.f32)
-            waiting = (s["Cycles"] - less["Cycles"]) / max(figures.waves, 1)
-            cycles = max(slots, pipe, waiting)
-            bound = "latency" if cycles == waiting else "issue"
-    elif device.driver == "turnip":
-        figures.waves = s["Max Waves Per Core"]
-        figures.cycles = s["Instruction Count"]
-        if work:
-            cycles, bound, subgroup = s["Instruction Count"] - less["Instruction Count"], "issue", 1
-    elif device.driver == "panvk":
-        figures.waves = s["Threads"]
-        figures.cycles = s["Cycles"]
-        if work:
-            cycles, bound, subgroup = s["Cycles"] - less["Cycles"], "issue", 1
-            if s["Load/store"] == s["Cycles"]:
-                bound = "loads and stores"
-    else:
-        figures.waves = s["Threads"] / 32
-        figures.cycles = s["ALU"]
-        if work:
-            cycles, bound = s["ALU"] - less["ALU"], "issue"
-
-    if work and cycles and cycles > 0:
-        peak = device.matrix if work.matrix else device.f32
-        rate = work.flops * subgroup / cycles
-        if rate > 0.9 * peak:
-            rate, bound = min(rate, peak), "arithmetic"
-        if device.shared_rate and work.shared_read:
-            fed = device.shared_rate / device.units * work.flops / work.shared_read
-            if fed < rate:
-                rate, bound = fed, "shared memory"
-        figures.flops_per_cycle, figures.share, figures.bound = rate * device.units, rate / peak, bound
+    if work:
+        rate, figures.bound = rate_of(device, work, s, less, waves, subgroup, times)
+        if rate:
+            figures.flops_per_cycle = rate * device.units
+            figures.share = rate / peak_of(device, work)
     return figures
