@@ -5,19 +5,15 @@
 //
 // It prints one JSON line. On Mesa's software driver set GGML_VK_DISABLE_COOPMAT=1: with cooperative
 // matrices ggml 0.27's logits are wrong there, which compare.py finds out.
-#include <ggml-backend.h>
-#include <ggml-cpp.h>
-#include <ggml.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 
 #include "files.h"
+#include "ggml_backend.h"
 
 namespace {
 
@@ -188,28 +184,6 @@ class Vit {
   ggml_cgraph* graph_ = nullptr;
 };
 
-ggml_backend_ptr open_backend(const Options& options) {
-  // ggml looks at this when it loads its backends, and passes over software drivers that are not named.
-  if (!options.device.empty()) setenv("GGML_VK_VISIBLE_DEVICES", options.device.c_str(), 1);
-  ggml_backend_load_all();
-  for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    ggml_backend_dev_t device = ggml_backend_dev_get(i);
-    ggml_backend_reg_t family = ggml_backend_dev_backend_reg(device);
-    std::string name = ggml_backend_reg_name(family);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (name != options.backend) continue;
-    ggml_backend_ptr backend(ggml_backend_dev_init(device, nullptr));
-    if (!backend)
-      throw std::runtime_error("ggml can't open its device " + std::string(ggml_backend_dev_name(device)));
-    auto* set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
-        ggml_backend_reg_get_proc_address(family, "ggml_backend_set_n_threads"));
-    if (set_threads) set_threads(backend.get(), options.threads);
-    return backend;
-  }
-  throw std::runtime_error("ggml finds no " + options.backend +
-                           " device on this machine (it uses a software driver only with --device N)");
-}
-
 uint64_t fnv1a(const std::vector<float>& values) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
@@ -221,7 +195,7 @@ void run(const Options& options) {
   const peer::Tensor image = peer::read_npy(options.input);
   if (image.shape.size() != 4)
     throw std::runtime_error(options.input + ": is not [batch, channels, height, width]");
-  const ggml_backend_ptr backend = open_backend(options);
+  const ggml_backend_ptr backend = peer::open_backend(options.backend, options.device, options.threads);
   Vit vit(backend.get(), options, image);
 
   peer::Tensor logits;
@@ -272,12 +246,7 @@ int main(int argc, char** argv) {
   app.add_option("--iterations", options.iterations, "0: logits only");
   app.add_option("--threads", options.threads, "of the cpu backend");
   CLI11_PARSE(app, argc, argv);
-  // ggml logs its devices and buffers; only what goes wrong is of interest here.
-  ggml_log_set(
-      [](ggml_log_level level, const char* text, void*) {
-        if (level == GGML_LOG_LEVEL_ERROR) std::cerr << text;
-      },
-      nullptr);
+  peer::log_errors_only();
   try {
     run(options);
   } catch (const std::exception& error) {
