@@ -59,10 +59,29 @@ struct FlexibleShape {
 struct MemoryHeap {
   uint64_t bytes = 0;
   bool device_local = false;
+  bool operator==(const MemoryHeap&) const = default;
 };
 struct MemoryType {
   uint32_t heap = 0;
   bool device_local = false, host_visible = false, host_coherent = false, host_cached = false;
+  bool operator==(const MemoryType&) const = default;
+};
+
+// How fast it is, as its vendor publishes it and Vulkan doesn't tell; 0: not known. A multiply-add counts
+// one.
+struct PublishedRates {
+  double clock_ghz = 0;
+  double memory_gb_per_second = 0;
+  double cache_mib = 0;  // the last one before memory
+  // Of a compute unit, in a cycle:
+  double multiply_adds = 0;         // of f32
+  double matrix_multiply_adds = 0;  // of f16 with f32 sums, on matrix units
+  double shared_bytes = 0;          // that it reads from shared memory
+  // Of a compute unit:
+  double schedulers = 0;  // or SIMDs, or engines: a subgroup runs on one of them
+  double shared_kib = 0;  // shared memory of all its workgroups together
+  double registers = 0;   // of 32 bits, of all its subgroups together
+  bool operator==(const PublishedRates&) const = default;
 };
 
 struct Capabilities {
@@ -84,10 +103,12 @@ struct Capabilities {
   uint32_t subgroup_operations = 0;      // VkSubgroupFeatureFlags that compute shaders may use
   uint32_t max_workgroup_subgroups = 0;  // with full subgroups; 0: no bound is known
   uint32_t multiprocessors = 0;          // or compute units; 0: the driver doesn't tell
+  uint32_t unit_subgroups = 0;           // that one of them holds at once; 0: the driver doesn't tell
   // As vendors publish them (runtime/vk/hardware.h), in words of 32 bits; 0: not known.
   uint32_t lane_registers = 0;        // that an invocation may have, whatever the size of its subgroup
   uint32_t subgroup_registers = 0;    // that the invocations of a subgroup share, whatever their number
   uint32_t matrix_subgroup_size = 0;  // the lanes that matrix units are made for; 0: the device's own size
+  PublishedRates published;
   std::vector<CooperativeShape> cooperative_shapes;
   std::vector<FlexibleShape> flexible_shapes;
   uint32_t flexible_max_dimension = 0;    // of a flexible matrix, in any direction

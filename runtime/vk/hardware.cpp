@@ -9,6 +9,43 @@ namespace {
 constexpr uint32_t amd = 0x1002, apple = 0x106b, arm = 0x13b5, intel = 0x8086, nvidia = 0x10de,
                    qualcomm = 0x5143;
 
+constexpr double words_of_64_kib = 16384;
+
+// Multiply-adds, matrices', bytes of shared memory a cycle; schedulers, KiB of shared memory, registers.
+PublishedRates rates(double multiply_adds, double matrices, double shared_bytes, double schedulers,
+                     double shared_kib, double registers) {
+  return {.multiply_adds = multiply_adds,
+          .matrix_multiply_adds = matrices,
+          .shared_bytes = shared_bytes,
+          .schedulers = schedulers,
+          .shared_kib = shared_kib,
+          .registers = registers};
+}
+
+// bench/zoo_figures.py names the documents. Of RDNA 3 and 4, which Vulkan doesn't tell apart, the slower
+// matrices, and of NVIDIA's generations those of the first that holds as many warps: Turing 32, GA102 to
+// Blackwell 48, GA100 and Hopper 64.
+PublishedRates amd_rates(const Capabilities& device) {
+  if (device.min_subgroup_size == 64) return rates(64, 0, 128, 4, 64, 4 * words_of_64_kib);
+  if (device.cooperative_shapes.empty()) return rates(64, 0, 128, 2, 64, 4 * words_of_64_kib);
+  return rates(128, 256, 128, 2, 64, 6 * words_of_64_kib);
+}
+
+PublishedRates nvidia_rates(const Capabilities& device) {
+  const bool matrices = !device.cooperative_shapes.empty();
+  if (device.unit_subgroups == 32) return rates(64, 256, 128, 4, 64, 4 * words_of_64_kib);
+  if (device.unit_subgroups == 64) return rates(64, matrices ? 1024 : 0, 128, 4, 164, 4 * words_of_64_kib);
+  return rates(128, matrices ? 256 : 0, 128, 4, 100, 4 * words_of_64_kib);
+}
+
+// Engines have 7 threads of 128 registers up to Xe-LP and 8 from Xe-HPG on, which has the first matrix units.
+PublishedRates intel_rates(const Capabilities& device) {
+  const bool matrices = !device.cooperative_shapes.empty();
+  const double engines = device.min_subgroup_size == 16 ? 8 : 16;
+  return rates(128, matrices ? 1024 : 0, 128, engines, matrices ? 128 : 64,
+               engines * (matrices ? 8 : 7) * device.subgroup_registers);
+}
+
 }  // namespace
 
 void add_hardware_facts(Capabilities& device) {
@@ -17,11 +54,16 @@ void add_hardware_facts(Capabilities& device) {
       device.lane_registers = 256;
       // RDNA 3 and later hold each row of A and column of B twice in 32 lanes, four times in 64.
       device.matrix_subgroup_size = 32;
+      device.published = amd_rates(device);
       break;
     case nvidia:
       device.lane_registers = 256;  // one of them is zero
+      device.published = nvidia_rates(device);
       break;
     case apple:
+      device.lane_registers = 128;
+      device.published = rates(128, 0, 128, 4, 64, 3.25 * words_of_64_kib);
+      break;
     case qualcomm:
       device.lane_registers = 128;
       break;
@@ -34,6 +76,7 @@ void add_hardware_facts(Capabilities& device) {
       // leaves half as many threads to hide latencies.
       device.subgroup_registers = 128 * device.min_subgroup_size;
       device.matrix_subgroup_size = device.min_subgroup_size;
+      device.published = intel_rates(device);
       break;
     default:
       break;

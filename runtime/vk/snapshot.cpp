@@ -212,8 +212,12 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
   // Before 1.3 there is no such limit to ask for; such devices are refused anyway.
   out.max_buffer_bytes = is_1_3 ? properties13.maxBufferSize : properties11.maxMemoryAllocationSize;
 
-  if (lists_sms) out.multiprocessors = sm_builtins.shaderSMCount;
+  if (lists_sms) {
+    out.multiprocessors = sm_builtins.shaderSMCount;
+    out.unit_subgroups = sm_builtins.shaderWarpsPerSM;
+  }
   if (lists_cores) {
+    out.unit_subgroups = amd_cores.simdPerComputeUnit * amd_cores.wavefrontsPerSimd;
     out.multiprocessors = amd_cores.shaderEngineCount * amd_cores.shaderArraysPerEngineCount *
                           amd_cores.computeUnitsPerShaderArray;
   }
