@@ -24,7 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/vitrineConfig.cmake ${PROJECT_BINARY_DIR}/vi
 
 install(FILES assets/digits/config.json assets/digits/model.safetensors assets/digits/preprocessor_config.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine/digits)
-install(DIRECTORY assets/samples configs DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine)
+install(DIRECTORY assets/samples configs devices DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine)
 if(TARGET vitrine-desktop)
   install(TARGETS vitrine-desktop RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES assets/desktop/vitrine-desktop.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)

@@ -4,6 +4,7 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/open_device.h"
+#include "runtime/tune/device_profile.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/device_facts.h"
 
@@ -73,10 +74,18 @@ void add_devices(CLI::App& app, const CommonOptions& common) {
   CLI::App* command =
       app.add_subcommand("devices", "List the Vulkan devices and say which one would be used");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "One JSON object a line, one line a device");
-  command->callback([&common, json] {
+  auto profile = std::make_shared<bool>(false);
+  CLI::Option* json_flag = command->add_flag("--json", *json, "One JSON object a line, one line a device");
+  command
+      ->add_flag("--profile", *profile,
+                 "The capabilities of the one that would be used, as a file that `vitrine inspect "
+                 "--device-profile` reads")
+      ->excludes(json_flag);
+  command->callback([&common, json, profile] {
     const DeviceList list = list_devices(common);
-    if (*json) {
+    if (*profile) {
+      std::fputs(device_profile_to_json(list.devices[list.choice.index()].capabilities).c_str(), stdout);
+    } else if (*json) {
       print_json(list);
     } else {
       print_text(list);

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,6 +42,24 @@ struct Expected {
   uint32_t lanes_of_wave = 0;
 };
 
+// Plans for devices that aren't here are tested with files of some of these (tests/zoo/profiles): what the
+// driver says of each, but for its version and what is the machine's.
+void check_profile(const std::string& device) {
+  const std::string file = VITRINE_TEST_DATA "/zoo/profiles/" + device + ".json";
+  if (!std::filesystem::exists(file)) return;
+  const test::CommandResult profile = vitrine_on(device, {"devices", "--profile"});
+  REQUIRE(profile.status == 0);
+  const auto lasting = [](const std::string& text) {
+    nlohmann::json json = nlohmann::json::parse(text);
+    for (const char* member : {"driver_info", "driver_version", "vulkan", "heaps", "memory_types",
+                               "memory_budget", "max_allocation", "max_buffer_bytes"}) {
+      json.erase(member);
+    }
+    return json;
+  };
+  CHECK(lasting(profile.out) == lasting(test::read_whole_file(file)));
+}
+
 void check_device(const Expected& expected) {
 #ifdef __SANITIZE_ADDRESS__
   // Preloaded in front of the sanitizer, the make-believe kernel drivers don't see their variables and
@@ -61,6 +80,7 @@ void check_device(const Expected& expected) {
   CHECK_THAT(devices[0]["name"].get<std::string>() + devices[0]["driver"].get<std::string>(),
              ContainsSubstring(expected.name));
   CHECK(devices[0]["chosen"] == true);
+  check_profile(expected.device);
 
   const test::CommandResult doctor = vitrine_on(expected.device, {"doctor", "--compile-only", "--json"});
   INFO(doctor.err);
