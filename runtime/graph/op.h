@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/graph/graph.h"
+#include "runtime/graph/work.h"
 #include "runtime/vk/capabilities.h"
 #include "runtime/vk/shader_table.h"
 
@@ -76,6 +77,7 @@ struct Dispatch {
   std::array<uint32_t, 3> groups{1, 1, 1};
   uint32_t subgroup_size = 0;  // a size that the pipeline must have; 0: the driver's choice
   std::string note;            // a word or two for printouts, such as the tile
+  Work work;                   // what its kernel says that it asks of a device, where it says so
 
   template <typename Params>
   void set_params(const Params& value) {

@@ -21,21 +21,4 @@ double compute_units(const Capabilities& device) {
   return device.type == DeviceType::discrete ? 48 : device.type == DeviceType::cpu ? 4 : 12;
 }
 
-double filling_groups(const Capabilities& device) { return 2 * compute_units(device); }
-
-double filling_invocations(const Capabilities& device) {
-  return (device.type == DeviceType::cpu ? 32 : 256) * filling_groups(device);
-}
-
-// Fewer than four waves a SIMD, or warps a scheduler, don't hide memory's latency. Of 64 KiB of shared memory
-// and 65536 registers that leaves 64 bytes and registers an invocation where they have 64 lanes (AMD's GCN,
-// Adreno), twice as many where they have 32 (NVIDIA) or where there is twice as much (RDNA). Where a subgroup
-// has its registers to itself, they don't.
-double crowding(const Capabilities& device, double shared_bytes, double registers) {
-  const bool roomy = device.type == DeviceType::discrete && device.min_subgroup_size < 64;
-  const double room = roomy ? 128 : 64;
-  const double by_registers = device.subgroup_registers != 0 ? 1 : registers / room;
-  return std::max({1.0, shared_bytes / room, by_registers});
-}
-
 }  // namespace vitrine

@@ -1,6 +1,6 @@
 // What the choice of a tile asks of a device: how many registers an invocation may fill before compilers move
-// some to memory, how much work fills the device, and when too little of it fits at once. Pure guesses where
-// neither Vulkan nor the vendor tells.
+// some to memory, and how many compute units there are. Pure guesses where neither Vulkan nor the vendor
+// tells.
 #pragma once
 
 #include <algorithm>
@@ -31,13 +31,5 @@ std::vector<Shape> within_registers(const std::vector<Shape>& shapes, double bud
 
 // Multiprocessors, compute units or cores.
 double compute_units(const Capabilities& device);
-
-// How many workgroups keep all of them busy, two each; and how many invocations, in the tiles' usual sizes.
-double filling_groups(const Capabilities& device);
-double filling_invocations(const Capabilities& device);
-
-// By how much workgroups slow each other down whose invocations take so many bytes of shared memory and so
-// many registers each: 1 where enough of them fit a compute unit to hide memory's latency.
-double crowding(const Capabilities& device, double shared_bytes, double registers);
 
 }  // namespace vitrine

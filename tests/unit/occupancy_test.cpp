@@ -61,45 +61,30 @@ TEST_CASE("occupancy: shapes beyond the budget are left out, but for the least w
   CHECK(within_registers(std::vector<int>{}, 5, itself).empty());
 }
 
-TEST_CASE("occupancy: one number of compute units fills a device for all kernels") {
+TEST_CASE("occupancy: compute units are the driver's, or guessed by the kind of device") {
   Capabilities device = test::plain_gpu();
   const double guessed = compute_units(device);
-  CHECK(filling_groups(device) == 2 * guessed);
   device.multiprocessors = 10;
   CHECK(compute_units(device) == 10);
-  CHECK(filling_groups(device) == 20);
-  CHECK(filling_invocations(device) == 20 * 256);
   CHECK(guessed > 10);
   device.multiprocessors = 0;
   device.type = DeviceType::integrated;
   CHECK(compute_units(device) < guessed);
   device.type = DeviceType::cpu;
-  CHECK(filling_groups(device) == 8);
-  CHECK(filling_invocations(device) == 256);
+  CHECK(compute_units(device) == 4);
 }
 
 TEST_CASE("occupancy: products take larger tiles and fewer slices where the units are known to be few") {
   // 72 tiles of 128 x 128 leave 96 units idle, and fill 8 of them.
-  const Graph graph = product(12 * 128, 6 * 128, 768, DType::f32);
+  REQUIRE(tiled_shapes()[0].tile_m == 128);
+  REQUIRE(tiled_shapes()[0].tile_n == 128);
   const auto slices = [&](uint32_t units) {
     Capabilities device = test::plain_gpu();
     device.multiprocessors = units;
-    return best_slices({.tile_m = 128, .tile_n = 128, .speed = 1}, {12 * 128, 6 * 128, 3072}, device);
+    return best_slices(tiled_shapes()[0].worth(), {12 * 128, 6 * 128, 3072}, device);
   };
   CHECK(slices(8) == 1);
   CHECK(slices(96) > 1);
-}
-
-TEST_CASE("occupancy: a crowded compute unit is slow, by what it has least of") {
-  Capabilities device = test::plain_gpu();
-  CHECK(crowding(device, 0, 0) == 1);
-  CHECK(crowding(device, 0, 256) == 2);
-  CHECK(crowding(device, 512, 256) == 4);
-  device.type = DeviceType::integrated;
-  CHECK(crowding(device, 0, 256) == 4);
-  // Registers that a subgroup has to itself crowd nobody.
-  CHECK(crowding(test::arc_gpu(), 0, 300) == 1);
-  CHECK(crowding(test::arc_gpu(), 512, 100) == 4);
 }
 
 TEST_CASE("occupancy: tiles keep to the registers that there are") {

@@ -61,6 +61,15 @@ double AttentionSizes::flops() const {
          static_cast<double>(key_width + value_width);
 }
 
+double AttentionSizes::tensor_bytes() const {
+  return static_cast<double>(batch * heads * bytes) * static_cast<double>(queries + keys) *
+         static_cast<double>(key_width + value_width);
+}
+
+double AttentionSizes::moved_bytes(uint64_t block_q) const {
+  return static_cast<double>(bytes) * static_cast<double>((keys + block_q) * (key_width + value_width));
+}
+
 AttentionSizes attention_sizes(const LowerContext& context) {
   const Shape& q = context.input(attention_input::q).shape;
   const auto attribute = [&](std::string_view name) {
@@ -71,7 +80,8 @@ AttentionSizes attention_sizes(const LowerContext& context) {
           .keys = context.input(attention_input::k).shape[1],
           .heads = attribute("heads"),
           .key_width = attribute("key_width"),
-          .value_width = attribute("value_width")};
+          .value_width = attribute("value_width"),
+          .bytes = size_of(context.input(attention_input::q).dtype)};
 }
 
 Attributes attention_attributes(const AttentionOptions& options) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
 #include "shaders/attention/attention_gradient.h"
@@ -41,10 +42,9 @@ std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   }
   fitting = within_registers(fitting, register_budget(device),
                              [&](const AttentionTile& tile) { return registers_of(tile, sizes); });
-  std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
-    return attention_tile_time(tile, sizes, device, shared_bytes_of(tile, sizes), registers_of(tile, sizes));
+  return fastest_first(fitting, device, [&](const AttentionTile& tile) {
+    return work_of(tile, sizes, shared_bytes_of(tile, sizes), registers_of(tile, sizes));
   });
-  return fitting;
 }
 
 }  // namespace

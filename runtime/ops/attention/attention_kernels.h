@@ -20,7 +20,11 @@ constexpr uint32_t q = 0, k = 1, v = 2, step = 3;
 
 struct AttentionSizes {
   uint64_t batch = 0, queries = 0, keys = 0, heads = 0, key_width = 0, value_width = 0;
+  uint64_t bytes = 4;    // of an element
   double flops() const;  // of both products
+  // Q, K, V and the result once; and of a workgroup, whose blocks of so many queries go with all keys.
+  double tensor_bytes() const;
+  double moved_bytes(uint64_t block_q) const;
 };
 AttentionSizes attention_sizes(const LowerContext& context);
 // Which weights are dropped, as a shader's parameters say it; of no use where nothing is dropped.
@@ -46,6 +50,7 @@ shader::AttentionParams attention_params(const LowerContext& context, uint64_t b
 // query. In shared memory lie chunk4 vec4 of the queries' and keys' columns, or the values of `slice` keys.
 struct AttentionTile {
   uint32_t threads, columns, block_q, block_k, chunk4, slice;
+  double cpu_speed;  // Work::cpu_speed: mostly by how few barriers there are
   uint32_t rows() const { return threads / columns; }
   uint32_t score_i() const { return block_q / rows(); }
   uint32_t score_j() const { return block_k / columns; }
@@ -54,10 +59,8 @@ struct AttentionTile {
 std::span<const AttentionTile> attention_tiles();
 uint64_t shared_bytes(const AttentionTile& tile, const AttentionSizes& sizes);
 bool fits(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device);
-// How long a device would take with a tile of so many bytes of shared memory and registers of an invocation;
-// only the order of two tiles means anything.
-double attention_tile_time(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device,
-                           uint64_t shared, double registers);
+// What a tile of so many bytes of shared memory and registers of an invocation asks of a device.
+Work work_of(const AttentionTile& tile, const AttentionSizes& sizes, uint64_t shared, double registers);
 Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTile& tile);
 
 std::optional<std::string> refuse_attention_tiled(const LowerContext& context);
@@ -73,7 +76,8 @@ struct AttentionCoopmatShape {
   uint32_t subgroups = 0, blocks_m = 0;  // of a workgroup; of matrix.m queries, of a subgroup
   uint32_t block_k = 0;                  // keys of a step
   bool keep_queries = false;             // in registers
-  double speed = 0;
+  double speed = 1;                      // of the units' rate: less with smaller matrices than theirs
+  double registers = 0;                  // of an invocation
   uint32_t rows() const { return blocks_m * matrix.m; }
   uint32_t block_q() const { return subgroups * rows(); }
   uint32_t threads() const { return subgroups * subgroup_size; }
@@ -96,7 +100,6 @@ struct AttentionCoopmat2Shape {
   bool staged = false;  // a subgroup's matrices, through shared memory; else a workgroup's, as tensors
   uint32_t threads = 0, block_q = 0, block_k = 0;
   uint32_t key_grain = 0, value_grain = 0;  // what the widths are padded to
-  double speed = 0;
   uint32_t key_depth(const AttentionSizes& sizes) const;
   uint32_t value_columns(const AttentionSizes& sizes) const;
   uint64_t shared_bytes(const AttentionSizes& sizes) const;  // where staged

@@ -1,8 +1,10 @@
 // The shared-memory kernel of attention (shaders/attention/attention_tiled.comp).
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
 
@@ -16,14 +18,26 @@ constexpr uint64_t widest = 256;
 // wider heads in as many registers; the last ones are for few queries, and for 16 KiB, the least that Vulkan
 // promises.
 constexpr std::array<AttentionTile, 8> tiles{{
-    {.threads = 256, .columns = 16, .block_q = 64, .block_k = 64, .chunk4 = 4, .slice = 16},
-    {.threads = 256, .columns = 8, .block_q = 64, .block_k = 64, .chunk4 = 4, .slice = 8},
-    {.threads = 128, .columns = 16, .block_q = 32, .block_k = 64, .chunk4 = 2, .slice = 16},
-    {.threads = 128, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 4, .slice = 8},
-    {.threads = 64, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 2, .slice = 8},
-    {.threads = 64, .columns = 8, .block_q = 16, .block_k = 32, .chunk4 = 2, .slice = 8},
-    {.threads = 128, .columns = 16, .block_q = 8, .block_k = 64, .chunk4 = 2, .slice = 16},
-    {.threads = 32, .columns = 8, .block_q = 4, .block_k = 16, .chunk4 = 2, .slice = 8},
+    {.threads = 256,
+     .columns = 16,
+     .block_q = 64,
+     .block_k = 64,
+     .chunk4 = 4,
+     .slice = 16,
+     .cpu_speed = 0.49},
+    {.threads = 256, .columns = 8, .block_q = 64, .block_k = 64, .chunk4 = 4, .slice = 8, .cpu_speed = 0.47},
+    {.threads = 128,
+     .columns = 16,
+     .block_q = 32,
+     .block_k = 64,
+     .chunk4 = 2,
+     .slice = 16,
+     .cpu_speed = 0.45},
+    {.threads = 128, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 4, .slice = 8, .cpu_speed = 0.48},
+    {.threads = 64, .columns = 8, .block_q = 32, .block_k = 32, .chunk4 = 2, .slice = 8, .cpu_speed = 0.37},
+    {.threads = 64, .columns = 8, .block_q = 16, .block_k = 32, .chunk4 = 2, .slice = 8, .cpu_speed = 0.42},
+    {.threads = 128, .columns = 16, .block_q = 8, .block_k = 64, .chunk4 = 2, .slice = 16, .cpu_speed = 0.23},
+    {.threads = 32, .columns = 8, .block_q = 4, .block_k = 16, .chunk4 = 2, .slice = 8, .cpu_speed = 0.15},
 }};
 
 uint32_t vec4s(uint64_t width) { return to_u32(ceil_div(width, 4)); }
@@ -38,26 +52,38 @@ double registers(const AttentionTile& tile, const AttentionSizes& sizes) {
 
 }  // namespace
 
-// In multiply-adds of an invocation of a filled device.
-double attention_tile_time(const AttentionTile& tile, const AttentionSizes& sizes, const Capabilities& device,
-                           uint64_t shared, double registers) {
-  // A vec4 from shared memory takes as long as 8 multiply-adds: 128 bytes against 64 multiply-adds a cycle,
-  // of a compute unit of AMD's GCN and RDNA and of a multiprocessor of NVIDIA's Turing. The two overlap.
-  constexpr double read = 8;
-  constexpr double barrier = 32;      // about the latency of shared memory, which it exposes
+Work work_of(const AttentionTile& tile, const AttentionSizes& sizes, uint64_t shared, double registers) {
   constexpr double exponential = 16;  // four multiply-adds' time on AMD and NVIDIA, and what is around it
+  constexpr double staged = 16;       // a vec4 from memory to shared memory
+  constexpr double block_loop = 64, chunk_loop = 16;
   const double i = tile.score_i(), j = tile.score_j();
   const auto value_j = static_cast<double>(ceil_div(vec4s(sizes.value_width), tile.columns));
   const auto chunks = static_cast<double>(ceil_div(vec4s(sizes.key_width), tile.chunk4));
   const auto blocks = static_cast<double>(ceil_div(sizes.keys, tile.block_k));
   const auto slices = static_cast<double>(ceil_div(sizes.keys, tile.slice));
-  const double scores = chunks * (tile.chunk4 * std::max(4 * i * j, read * (i + j)) + 2 * barrier);
-  const double statistics = i * j * exponential + i * tile.columns * read / 4 + 2 * barrier;
-  const double values = tile.slice / 4.0 * std::max(16 * i * value_j, read * (i + 4 * value_j)) + 2 * barrier;
-  const auto groups = static_cast<double>(ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch);
-  const double each = blocks * (scores + statistics) + slices * values;
-  return each * crowding(device, static_cast<double>(shared) / tile.threads, registers) *
-         std::max(groups * tile.threads, filling_invocations(device));
+  // Of an invocation: multiply-adds, and vec4 that it reads from shared memory.
+  const double scores = blocks * chunks * tile.chunk4 * 4 * i * j;
+  const double values = slices * tile.slice * 4 * i * value_j;
+  const double reads = blocks * (chunks * tile.chunk4 * (i + j) + i * tile.columns / 4) +
+                       slices * tile.slice / 4 * (i + 4 * value_j);
+  const double loads = blocks * chunks * (tile.block_q + tile.block_k) * tile.chunk4 +
+                       slices * tile.slice * vec4s(sizes.value_width);  // of all invocations
+  const double statistics =
+      blocks * (i * (j * exponential + 2 * tile.columns) + block_loop + chunks * chunk_loop) +
+      slices * chunk_loop;
+  Work work;
+  work.groups = static_cast<double>(ceil_div(sizes.queries, tile.block_q) * sizes.heads * sizes.batch);
+  work.threads = tile.threads;
+  work.registers = registers;
+  work.shared_bytes = static_cast<double>(shared);
+  work.multiply_adds = tile.threads * (scores + values);
+  work.instructions = tile.threads * (statistics + reads) + staged * loads;
+  work.shared_traffic = tile.threads * 16 * reads;
+  work.moved = sizes.moved_bytes(tile.block_q);
+  work.rounds = blocks * chunks + slices;
+  work.cpu_speed = tile.cpu_speed;
+  work.resident_bytes = sizes.tensor_bytes();
+  return work;
 }
 
 namespace {
@@ -84,11 +110,19 @@ std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   }
   fitting = within_registers(fitting, register_budget(context.device()),
                              [&](const AttentionTile& tile) { return registers(tile, sizes); });
-  std::ranges::stable_sort(fitting, {}, [&](const AttentionTile& tile) {
-    return attention_tile_time(tile, sizes, context.device(), shared_bytes(tile, sizes),
-                               registers(tile, sizes));
+  const auto work = [&](const AttentionTile& tile) {
+    return work_of(tile, sizes, shared_bytes(tile, sizes), registers(tile, sizes));
+  };
+  // All its loads are waited for: where it is known how many fit, those come last that leave less than four
+  // subgroups a scheduler.
+  const double lanes = std::max(1u, context.device().subgroup_size);
+  const double needed = 4 * rates_of(context.device()).schedulers;
+  std::vector<AttentionTile> ordered = fastest_first(fitting, context.device(), work);
+  if (context.device().published.registers == 0) return ordered;
+  std::ranges::stable_partition(ordered, [&](const AttentionTile& tile) {
+    return estimate(work(tile), context.device()).resident * std::ceil(tile.threads / lanes) >= needed;
   });
-  return fitting;
+  return ordered;
 }
 
 }  // namespace
@@ -134,6 +168,7 @@ Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTil
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.note = tile.name();
+  dispatch.work = work_of(tile, sizes, shared_bytes(tile, sizes), registers(tile, sizes));
   return lowered;
 }
 

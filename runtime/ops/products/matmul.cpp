@@ -43,12 +43,18 @@ MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight) 
 }
 
 MatmulSizes matmul_sizes(const LowerContext& context) {
+  const Value& weight = context.input(matmul_input::weight);
+  MatmulSizes sizes;
   if (reads_patches(context.node())) {
-    const Shape& weight = context.input(matmul_input::weight).shape;
-    return {.m = context.output(0).shape.rows(), .n = weight[0], .k = weight.elements() / weight[0]};
+    sizes = {.m = context.output(0).shape.rows(),
+             .n = weight.shape[0],
+             .k = weight.shape.elements() / weight.shape[0]};
+  } else {
+    sizes = matmul_sizes(context.node(), context.input(matmul_input::x).shape, weight.shape);
   }
-  return matmul_sizes(context.node(), context.input(matmul_input::x).shape,
-                      context.input(matmul_input::weight).shape);
+  sizes.in_bytes = size_of(weight.dtype);
+  sizes.out_bytes = size_of(context.output(0).dtype);
+  return sizes;
 }
 
 void infer_matmul(InferContext& c) {

@@ -18,9 +18,9 @@ struct MatmulSize {
 };
 // Of a depth that four doesn't divide; a weight so small that a row stays in registers; over more than one of
 // most tiles; of whole steps and runs, as a model's products are, with one of the largest tiles inside; the
-// same of a few rows; and so deep that K is cut for matrix units, too.
+// same of a few rows; and so deep that every tile is worth slices on a GPU.
 constexpr MatmulSize odd{5, 67, 37}, small{19, 29, 23}, mixed{131, 137, 72}, whole{131, 264, 384},
-    few{5, 60, 64}, deep{19, 24, 6144};
+    few{5, 60, 64}, deep{37, 76, 1536};
 
 // The bare product.
 OpCase bare_matmul(const MatmulSize& size, DType in, DType out) {
@@ -125,14 +125,14 @@ std::vector<OpCase> matmul_cases() {
     cases.push_back(for_its_path(full_matmul(whole, in, out)));
     cases.push_back(for_its_path(bare_matmul(whole, in, out)));
     cases.push_back(for_its_path(bare_matmul(few, in, out)));
-    cases.push_back(for_its_path(full_matmul(deep, in, out)));
+    cases.push_back(for_its_path(bare_matmul(deep, in, out)));
   }
   for (const TurnedSize& size : turned_sizes) cases.push_back(for_its_path(turned_matmul(size)));
   return cases;
 }
 
 std::vector<Sample> matmul_sample(const LoneNode& node) {
-  const auto [m, n, k] =
+  const auto [m, n, k, in_bytes, out_bytes] =
       matmul_sizes(node.node(), node.input(matmul_input::x).shape, node.input(matmul_input::weight).shape);
   const std::vector<uint64_t> rows = some_rows(m);
   const Values x = is_x_transposed(node.node()) ? columns_of(node, matmul_input::x, rows, m, k)

@@ -34,6 +34,7 @@ void add_patch_constants(const LowerContext& context, Dispatch& dispatch);
 // C[m,n] = epilogue(A[m,k] W[n,k]^T)
 struct MatmulSizes {
   uint64_t m = 0, n = 0, k = 0;
+  uint64_t in_bytes = 4, out_bytes = 4;  // of an element of W, and of C
 };
 MatmulSizes matmul_sizes(const Node& node, const Shape& x, const Shape& weight);
 MatmulSizes matmul_sizes(const LowerContext& context);
@@ -50,17 +51,30 @@ std::vector<Operand> matmul_operands(const LowerContext& context);
 // The output may take over the residual's memory: each element is read and written by one invocation.
 std::vector<std::pair<uint32_t, uint32_t>> matmul_in_place(const LowerContext& context);
 
-// A tile of a kernel and what it is worth: `speed` is how fast it multiplies when there are tiles enough
-// to fill the device, relative to the fastest one.
+// A tile of a kernel and what it asks of a device (runtime/graph/work.h).
 struct TileWorth {
   uint32_t tile_m = 0, tile_n = 0;
-  double speed = 0;
   uint32_t slices = 1;  // of K
+  uint32_t threads = 0, subgroup_size = 0;
+  double registers = 0, shared_bytes = 0;
+  // Of a workgroup that walks K in steps of step_k:
+  uint32_t step_k = 1;
+  double shared_traffic = 0;     // of a step
+  double instructions = 0;       // of a step, beside the products
+  double instructions_once = 0;  // before and behind the steps
+  bool prefetches = false;
+  bool matrix_units = false;
+  double matrix_speed = 1;  // of the units' rate: less where the matrices aren't those that they are made for
+  double cpu_speed = 1;
 };
-// The tiles' indices, the one that should finish first in front: padding at the edges and an unfilled device
-// count against the large ones, memory traffic and a second dispatch against slices.
+// What a product in such tiles asks of a device, and what adding up its slices does.
+Work work_of(const TileWorth& tile, const MatmulSizes& sizes);
+Work work_of_sum(const TileWorth& tile, const MatmulSizes& sizes);
+// The tiles' indices, the one that should finish first in front.
 std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
                                const Capabilities& device);
+// A product as it was lowered in such tiles, with the work that it is.
+Lowered with_work(Lowered lowered, const TileWorth& tile, const LowerContext& context);
 // The same for a kernel's shapes, each of which has a worth().
 template <typename Shape>
 std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& context) {
@@ -78,11 +92,7 @@ std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& 
 // best_slices too, cuts K with cut_k, runs a grid of `count` slices whose f32 sums lie one after the other as
 // [count][m][n], and gives that dispatch to sum_slices.
 
-// How long a product takes in a tile, in any unit.
-using TileTime = double (*)(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device);
 // In how many slices a tile should finish first; 1 where K should stay whole.
-uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device, TileTime time);
-// The same for a kernel that uses the invocations' own arithmetic.
 uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device);
 
 // K in `count` pieces of `length`, a multiple of the kernel's step, but for the last one.
@@ -104,8 +114,7 @@ std::optional<std::string> refuse_slices(const LowerContext& context);
 
 struct TiledShape {
   uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
-  bool overlap;  // two halves of shared memory, one being filled while the other is multiplied
-  double speed;
+  bool overlap;         // two halves of shared memory, one being filled while the other is multiplied
   uint32_t slices = 1;  // of K
   bool mixed = false;   // f16 tiles stay halves in shared memory
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
@@ -120,7 +129,7 @@ struct TiledShape {
     const uint32_t staged = 16 * loads, operands = thread_m + thread_n;
     return 20 + thread_m * thread_n + 4 * loads + (overlap ? staged + operands : std::max(staged, operands));
   }
-  TileWorth worth() const { return {tile_m, tile_n, speed, slices}; }
+  TileWorth worth() const;
   std::string name() const;
 };
 std::span<const TiledShape> tiled_shapes();
@@ -148,14 +157,15 @@ struct CoopmatShape {
   uint32_t subgroups_m = 0, subgroups_n = 0;  // of a workgroup
   uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
   uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
-  double speed = 0;
+  double speed = 1;                           // of the units' rate (TileWorth::matrix_speed)
+  double registers = 0;                       // of an invocation
   bool halves = true;   // the device lists sums of f16, as which the accumulators can be stored
   uint32_t slices = 1;  // of K
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
   uint32_t shared_bytes() const;
-  TileWorth worth() const { return {tile_m(), tile_n(), speed, slices}; }
+  TileWorth worth() const;
   std::string name() const;
 };
 // The shapes that this device can run, of every matrix that it lists; empty when it has none.
@@ -181,8 +191,7 @@ std::vector<std::string> coopmat_flexible_configurations(const LowerContext& con
 
 struct Coopmat2Shape {
   uint32_t threads = 0, tile_m = 0, tile_n = 0, step_k = 0;
-  double speed = 0;
-  TileWorth worth() const { return {tile_m, tile_n, speed}; }
+  TileWorth worth() const;
   std::string name() const;
 };
 std::vector<Coopmat2Shape> coopmat2_shapes(const Capabilities& device);

@@ -14,16 +14,16 @@ namespace {
 constexpr uint32_t amd = 0x1002;
 constexpr uint32_t moltenvk = 14, honeykrisp = 26;
 
-// The speeds follow from how many multiply-adds a value that is read from shared memory serves, and from the
-// multiply-adds' share of the loop's instructions.
+// The more sums an invocation has, the more multiply-adds a value serves that is read from shared memory, and
+// the fewer invocations there are.
 constexpr std::array<TiledShape, 7> shapes{{
-    {.tile_m = 128, .tile_n = 128, .step_k = 16, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 1.0},
-    {.tile_m = 64, .tile_n = 128, .step_k = 8, .thread_m = 8, .thread_n = 8, .overlap = true, .speed = 0.85},
-    {.tile_m = 64, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 8, .overlap = false, .speed = 0.8},
-    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.6},
-    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = false, .speed = 0.55},
-    {.tile_m = 32, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.5},
-    {.tile_m = 16, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true, .speed = 0.35},
+    {.tile_m = 128, .tile_n = 128, .step_k = 16, .thread_m = 8, .thread_n = 8, .overlap = true},
+    {.tile_m = 64, .tile_n = 128, .step_k = 8, .thread_m = 8, .thread_n = 8, .overlap = true},
+    {.tile_m = 64, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 8, .overlap = false},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true},
+    {.tile_m = 32, .tile_n = 64, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = false},
+    {.tile_m = 32, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true},
+    {.tile_m = 16, .tile_n = 32, .step_k = 16, .thread_m = 4, .thread_n = 4, .overlap = true},
 }};
 
 // GCN's subgroups of 64 share 256 registers a lane and 64 KiB of shared memory between four SIMDs: with the
@@ -73,9 +73,6 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
   }
   for (TiledShape shape :
        within_registers(running, register_budget(context.device()), std::mem_fn(&TiledShape::registers))) {
-    // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
-    // measured twice as fast as the tiles above it.
-    if (context.device().type == DeviceType::cpu && shape.threads() > 64) shape.speed = 0.25;
     shape.mixed = mixed;
     fitting.push_back(shape);
     shape.slices = best_slices(shape.worth(), matmul_sizes(context), context.device());
@@ -85,6 +82,30 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
 }
 
 }  // namespace
+
+TileWorth TiledShape::worth() const {
+  // Instructions beside the products: a value of four read from shared memory; four rows of four that are
+  // loaded, turned and written there, of which NVK and Honeykrisp make some 200 and RADV 30 (docs/zoo.md:
+  // 16x32 and 64x128); the loop; and what goes before and behind it.
+  constexpr double turned_block = 120, loop = 16, stored_sum = 3, beginning = 60;
+  const auto blocks = static_cast<double>(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads()));
+  const double values = static_cast<double>(thread_m + thread_n) * step_k;
+  // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
+  // measured twice as fast as the tiles above it.
+  const double cpu_speed = threads() > 64 ? 0.25 : threads() > 32 ? 0.5 : 0.35;
+  return {.tile_m = tile_m,
+          .tile_n = tile_n,
+          .slices = slices,
+          .threads = threads(),
+          .registers = static_cast<double>(registers()),
+          .shared_bytes = static_cast<double>(shared_bytes()),
+          .step_k = step_k,
+          .shared_traffic = (mixed ? 2 : 4) * values * threads(),
+          .instructions = threads() * (values / 4 + turned_block * blocks + loop),
+          .instructions_once = threads() * (stored_sum * thread_m * thread_n + beginning),
+          .prefetches = overlap,
+          .cpu_speed = cpu_speed};
+}
 
 std::string TiledShape::name() const {
   return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
@@ -147,7 +168,7 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   } else {
     lowered.dispatches.push_back(std::move(dispatch));
   }
-  return lowered;
+  return with_work(std::move(lowered), shape.worth(), context);
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {

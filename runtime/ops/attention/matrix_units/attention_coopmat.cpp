@@ -5,6 +5,7 @@
 #include <array>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
@@ -15,26 +16,24 @@ namespace {
 constexpr uint64_t widest = 256;
 
 // How a workgroup works: subgroups, the rows of queries of each, and the keys of a step. With 32 rows each
-// fragment of keys and values that is read from shared memory serves two products; `speed` follows from
-// that, and from how many keys share the work on a row between two barriers.
+// fragment of keys and values that is read from shared memory serves two products.
 struct Arrangement {
   uint32_t subgroups, rows, block_k;
-  double speed;
 };
 constexpr std::array<Arrangement, 13> arrangements{{
-    {4, 32, 64, 1.0},
-    {4, 32, 32, 0.9},
-    {4, 16, 64, 0.75},
-    {4, 16, 32, 0.65},
-    {2, 16, 32, 0.5},
-    {4, 16, 16, 0.45},
-    {1, 16, 32, 0.35},
-    {2, 16, 16, 0.35},
-    {16, 8, 16, 0.35},
-    {8, 8, 16, 0.3},
-    {2, 8, 16, 0.2},
-    {1, 16, 16, 0.2},
-    {1, 8, 16, 0.1},
+    {4, 32, 64},
+    {4, 32, 32},
+    {4, 16, 64},
+    {4, 16, 32},
+    {2, 16, 32},
+    {4, 16, 16},
+    {1, 16, 32},
+    {2, 16, 16},
+    {16, 8, 16},
+    {8, 8, 16},
+    {2, 8, 16},
+    {1, 16, 16},
+    {1, 8, 16},
 }};
 
 // Registers of an invocation: what NVK and RADV add for fragments and addresses is up to 60 of 256. Subgroups
@@ -109,8 +108,7 @@ std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const Cooper
   const uint32_t sharers = std::max(1u, subgroup_size / a.rows);
   // Lanes that share a row take eight of its scores at a time.
   if (!divides || a.block_k % (8 * sharers) != 0) return std::nullopt;
-  AttentionCoopmatShape shape{matrix,    subgroup_size, a.subgroups, a.rows / matrix.m,
-                              a.block_k, false,         a.speed};
+  AttentionCoopmatShape shape{matrix, subgroup_size, a.subgroups, a.rows / matrix.m, a.block_k, false};
   // Without queries in registers the products aren't unrolled over a head's width.
   const uint64_t queries = query_registers(shape, sizes);
   const bool fit = static_cast<double>(registers_without_queries(shape, sizes) + queries) <=
@@ -128,13 +126,42 @@ bool by_eight(const shader::AttentionParams& p) {
          0;
 }
 
+Work work_of(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
+  // What a score costs beside its products: an exponential, maxima and sums; sixteen bytes from memory to
+  // shared memory, sixteen of a fragment to registers; and a step's barriers, maxima and corrections, by what
+  // NVK makes of 64x16, 64x32 and 128x32 (docs/zoo.md).
+  constexpr double of_score = 16, staged_load = 12, fragment_load = 2, product = 2, step = 250;
+  const CooperativeShape& matrix = shape.matrix;
+  const auto blocks = static_cast<double>(ceil_div(sizes.keys, shape.block_k));
+  const auto width =
+      static_cast<double>(padded(sizes.key_width, matrix.k) + padded(sizes.value_width, matrix.n));
+  // Of a step of a subgroup. Scores go through its patch as f32, and come back as f16.
+  const double scores = static_cast<double>(shape.rows()) * shape.block_k;
+  const auto queries = static_cast<double>(shape.rows() * padded(sizes.key_width, matrix.k) * 2);
+  const double fragments = 2 * shape.block_k * width + (shape.keep_queries ? 0 : queries);
+  const double products = scores * width / (static_cast<double>(matrix.m) * matrix.n * matrix.k);
+  Work work;
+  work.groups = static_cast<double>(ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch);
+  work.threads = shape.threads();
+  work.subgroup_size = shape.subgroup_size;
+  work.registers = shape.registers;
+  work.shared_bytes = static_cast<double>(shape.shared_bytes(sizes));
+  work.matrix_multiply_adds = blocks * shape.subgroups * scores * width / shape.speed;
+  work.shared_traffic = blocks * shape.subgroups * (fragments + 12 * scores);
+  work.instructions = blocks * (shape.subgroups * (scores * of_score + fragments / 16 * fragment_load +
+                                                   (products * product + step) * shape.subgroup_size) +
+                                shape.block_k * width / 8 * staged_load);
+  work.moved = sizes.moved_bytes(shape.block_q());
+  work.rounds = blocks;
+  work.prefetches = true;
+  work.resident_bytes = sizes.tensor_bytes();
+  return work;
+}
+
 std::vector<AttentionCoopmatShape> in_order(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
-  return fastest_first(
-      attention_coopmat_shapes(sizes, context.device()), [&](const AttentionCoopmatShape& shape) {
-        const uint64_t blocks = ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch;
-        return time_in_turns(static_cast<double>(blocks), shape.block_q() / shape.speed, context.device());
-      });
+  return fastest_first(attention_coopmat_shapes(sizes, context.device()), context.device(),
+                       [&](const AttentionCoopmatShape& shape) { return work_of(shape, sizes); });
 }
 
 }  // namespace
@@ -166,6 +193,8 @@ std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes
       for (const Arrangement& arrangement : arrangements) {
         auto shape = shape_of(arrangement, matrix, subgroup_size, sizes, device);
         if (!shape || !fits(*shape, sizes, device, device.max_shared_bytes)) continue;
+        shape->registers = static_cast<double>(registers_without_queries(*shape, sizes) +
+                                               (shape->keep_queries ? query_registers(*shape, sizes) : 0));
         // A smaller matrix is more instructions for the same work.
         if (matrix != matrices.front()) shape->speed *= 0.8;
         fitting.push_back(*shape);
@@ -213,6 +242,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
   dispatch.subgroup_size = shape.subgroup_size;
   dispatch.note = std::to_string(shape.block_q()) + "x" + std::to_string(shape.block_k) + " of " +
                   std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
+  dispatch.work = work_of(shape, sizes);
   return lowered;
 }
 

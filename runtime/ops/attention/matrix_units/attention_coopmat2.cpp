@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
@@ -18,22 +19,21 @@ constexpr uint64_t widest = 256;
 // `threads` 0: one subgroup.
 struct Arrangement {
   uint32_t threads, block_q, block_k;
-  double speed;
 };
 constexpr std::array<Arrangement, 7> workgroup_arrangements{{
-    {256, 128, 64, 1.0},
-    {128, 64, 64, 0.85},
-    {256, 64, 64, 0.8},
-    {128, 64, 32, 0.7},
-    {256, 64, 32, 0.65},
-    {128, 32, 32, 0.5},
-    {128, 16, 32, 0.3},
+    {256, 128, 64},
+    {128, 64, 64},
+    {256, 64, 64},
+    {128, 64, 32},
+    {256, 64, 32},
+    {128, 32, 32},
+    {128, 16, 32},
 }};
 constexpr std::array<Arrangement, 4> subgroup_arrangements{{
-    {0, 32, 32, 1.0},
-    {0, 16, 32, 0.7},
-    {0, 16, 16, 0.5},
-    {0, 8, 16, 0.25},
+    {0, 32, 32},
+    {0, 16, 32},
+    {0, 16, 16},
+    {0, 8, 16},
 }};
 
 bool fits(const AttentionCoopmat2Shape& shape, const AttentionSizes& sizes, const Capabilities& device) {
@@ -68,8 +68,7 @@ std::vector<AttentionCoopmat2Shape> shapes_of(std::span<const Arrangement> arran
                                    .block_k = a.block_k,
                                    // Each is a length of one product and a width of the other one.
                                    .key_grain = std::max(grain.k, 8u),
-                                   .value_grain = std::max(grain.n, 8u),
-                                   .speed = a.speed};
+                                   .value_grain = std::max(grain.n, 8u)};
       const bool divides = a.block_q % grain.m == 0 && a.block_k % grain.n == 0 && a.block_k % grain.k == 0 &&
                            shape.key_grain % grain.k == 0 && shape.value_grain % grain.n == 0;
       if (!divides || !fits(shape, sizes, device)) continue;
@@ -96,13 +95,35 @@ std::optional<std::string> refuse_as(const LowerContext& context, const std::str
   return std::nullopt;
 }
 
-std::vector<AttentionCoopmat2Shape> in_order(std::vector<AttentionCoopmat2Shape> shapes,
+// How the driver holds matrices is its own affair: this is what any way takes, where each subgroup has rows
+// of its own and reads all keys and values of a step.
+Work work_of(const AttentionCoopmat2Shape& shape, const AttentionSizes& sizes) {
+  constexpr double of_score = 12, step = 250;
+  const auto blocks = static_cast<double>(ceil_div(sizes.keys, shape.block_k));
+  const double width = shape.key_depth(sizes) + shape.value_columns(sizes);
+  const double scores = static_cast<double>(shape.block_q) * shape.block_k;
+  const double subgroups = shape.staged ? 1 : std::max(1.0, shape.threads / 32.0);
+  Work work;
+  work.groups = static_cast<double>(ceil_div(sizes.queries, shape.block_q) * sizes.heads * sizes.batch);
+  work.threads = shape.threads;
+  work.registers = 60 + shape.block_q * (1.5 * shape.block_k + shape.value_columns(sizes)) / shape.threads;
+  work.shared_bytes =
+      shape.staged ? static_cast<double>(shape.shared_bytes(sizes)) : 2.0 * shape.block_k * width;
+  work.matrix_multiply_adds = blocks * scores * width;
+  work.shared_traffic = blocks * subgroups * 2 * shape.block_k * width;
+  work.instructions = blocks * (scores * of_score + step * shape.threads);
+  work.moved = sizes.moved_bytes(shape.block_q);
+  work.rounds = blocks;
+  work.prefetches = true;
+  work.resident_bytes = sizes.tensor_bytes();
+  return work;
+}
+
+std::vector<AttentionCoopmat2Shape> in_order(const std::vector<AttentionCoopmat2Shape>& shapes,
                                              const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
-  return fastest_first(std::move(shapes), [&](const AttentionCoopmat2Shape& shape) {
-    const uint64_t blocks = ceil_div(sizes.queries, shape.block_q) * sizes.heads * sizes.batch;
-    return time_in_turns(static_cast<double>(blocks), shape.block_q / shape.speed, context.device());
-  });
+  return fastest_first(shapes, context.device(),
+                       [&](const AttentionCoopmat2Shape& shape) { return work_of(shape, sizes); });
 }
 
 std::vector<AttentionCoopmat2Shape> workgroup_shapes(const LowerContext& context) {
@@ -167,6 +188,7 @@ Lowered lower_attention_coopmat2_as(const LowerContext& context, const Attention
   dispatch.groups = spread_groups(context.device(), blocks);
   if (shape.staged) dispatch.subgroup_size = shape.threads;
   dispatch.note = std::to_string(shape.block_q) + "x" + std::to_string(shape.block_k);
+  dispatch.work = work_of(shape, sizes);
   return lowered;
 }
 

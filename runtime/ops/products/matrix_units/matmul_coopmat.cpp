@@ -15,34 +15,32 @@ namespace {
 // How a workgroup's tile is shared out: subgroups in each direction, and the outputs of each.
 //
 // A subgroup that makes r x c outputs reads r + c values of f16 from shared memory for r * c multiply-adds.
-// NVIDIA's multiprocessors read 128 bytes a cycle and make 512 (Turing, GA10x) to 2048 (Hopper) multiply-adds
-// of f16 in it: 64x64 (16 a byte) suffices for all, 32x32 (8 a byte) up to GA100's 1024. `speed` follows
-// from that, and a tile's own traffic to memory from its size in the same way.
+// NVIDIA's multiprocessors read 128 bytes a cycle and make 256 (GeForce) to 2048 (Hopper) multiply-adds of
+// f16 with f32 sums in it: 64x64 (16 a byte) suffices for all, 32x32 (8 a byte) up to GA100's 1024.
 struct Arrangement {
   uint32_t subgroups_m, subgroups_n, rows, columns;
-  double speed;
   // More subgroups with less each, for devices with too few registers for the others.
   bool spares_registers = false;
 };
 constexpr std::array<Arrangement, 18> arrangements{{
-    {2, 4, 64, 64, 1.0},
-    {2, 2, 64, 64, 0.95},
-    {2, 4, 64, 32, 0.9},
-    {2, 2, 64, 32, 0.8},
-    {8, 4, 16, 32, 0.8, true},
-    {8, 8, 16, 16, 0.76, true},
-    {2, 4, 32, 32, 0.75},
-    {4, 4, 16, 32, 0.65, true},
-    {8, 4, 16, 16, 0.62, true},
-    {2, 2, 32, 32, 0.6},
-    {4, 2, 16, 32, 0.55, true},
-    {4, 4, 16, 16, 0.5, true},
-    {2, 2, 16, 32, 0.4},
-    {1, 2, 16, 32, 0.25},
-    {2, 2, 16, 16, 0.2, true},
-    {1, 2, 8, 16, 0.1},
-    {2, 2, 8, 16, 0.1, true},
-    {1, 4, 8, 8, 0.1, true},
+    {2, 4, 64, 64},
+    {2, 2, 64, 64},
+    {2, 4, 64, 32},
+    {2, 2, 64, 32},
+    {8, 4, 16, 32, true},
+    {8, 8, 16, 16, true},
+    {2, 4, 32, 32},
+    {4, 4, 16, 32, true},
+    {8, 4, 16, 16, true},
+    {2, 2, 32, 32},
+    {4, 2, 16, 32, true},
+    {4, 4, 16, 16, true},
+    {2, 2, 16, 32},
+    {1, 2, 16, 32},
+    {2, 2, 16, 16, true},
+    {1, 2, 8, 16},
+    {2, 2, 8, 16, true},
+    {1, 4, 8, 8, true},
 }};
 
 // Registers that the accumulators of an invocation may fill: half of them. A software driver runs matrices
@@ -99,6 +97,7 @@ bool stage(CoopmatShape& shape, const Capabilities& device) {
   return std::ranges::any_of(stagings, [&](const Staging& staging) {
     shape.step_k = staging.step_k;
     shape.buffers = staging.buffers;
+    shape.registers = registers_of(shape, device);
     return shape.step_k % shape.matrix.k == 0 && fits(shape, device);
   });
 }
@@ -108,8 +107,8 @@ std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShap
                                      uint32_t subgroup_size, double speed, const Capabilities& device) {
   if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
   CoopmatShape shape{
-      matrix, subgroup_size,  a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
-      0,      a.speed * speed};
+      matrix, subgroup_size, a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
+      0,      speed};
   shape.halves = lists_half_sums(device, matrix);
   if (!stage(shape, device)) return std::nullopt;
   return shape;
@@ -129,8 +128,7 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
                      1,
                      1,
                      0,
-                     0,
-                     a.speed};
+                     0};
   if (!stage(shape, device)) return std::nullopt;
   return shape;
 }
@@ -215,12 +213,10 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
 std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const LowerContext& context) {
   for (size_t i = shapes.size(); i-- > 0;) {
     CoopmatShape sliced = shapes[i];
-    sliced.slices = best_slices(sliced.worth(), matmul_sizes(context), context.device(), tile_time);
+    sliced.slices = best_slices(sliced.worth(), matmul_sizes(context), context.device());
     if (sliced.slices > 1) shapes.push_back(sliced);
   }
-  return fastest_first(std::move(shapes), [&](const CoopmatShape& shape) {
-    return tile_time(shape.worth(), matmul_sizes(context), context.device());
-  });
+  return ranked(shapes, context);
 }
 
 // The reason why a product's operands are none for these kernels.
@@ -244,6 +240,31 @@ uint32_t CoopmatShape::shared_bytes() const {
   const uint32_t tiles = 2 * buffers * (tile_m() + tile_n()) * (step_k + 8);
   const uint32_t strips = 4 * subgroups_m * subgroups_n * matrix.m * (matrices_n * matrix.n + 4);
   return std::max(tiles, strips);
+}
+
+TileWorth CoopmatShape::worth() const {
+  // Sixteen bytes of a row from memory to shared memory, sixteen of a fragment to registers, and a product.
+  constexpr double staged_load = 12, fragment_load = 2, product = 2, loop = 16, stored_sum = 3,
+                   beginning = 60;
+  const double subgroups = subgroups_m * subgroups_n;
+  const double staged = (tile_m() + tile_n()) * (step_k / 8.0);
+  const double fragments = subgroups * (matrices_m * matrix.m + matrices_n * matrix.n) * step_k * 2;
+  const double products = subgroups * matrices_m * matrices_n * (step_k / static_cast<double>(matrix.k));
+  return {.tile_m = tile_m(),
+          .tile_n = tile_n(),
+          .slices = slices,
+          .threads = threads(),
+          .subgroup_size = subgroup_size,
+          .registers = registers,
+          .shared_bytes = static_cast<double>(shared_bytes()),
+          .step_k = step_k,
+          .shared_traffic = fragments,
+          .instructions = staged * staged_load + fragments / 16 * fragment_load +
+                          products * subgroup_size * product + threads() * loop,
+          .instructions_once = stored_sum * tile_m() * tile_n() + beginning * threads(),
+          .prefetches = buffers > 1,
+          .matrix_units = true,
+          .matrix_speed = speed};
 }
 
 std::string CoopmatShape::name() const {
@@ -275,7 +296,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape) {
-  return lower_staged(context, shape, Dims::listed);
+  return with_work(lower_staged(context, shape, Dims::listed), shape.worth(), context);
 }
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
@@ -318,7 +339,7 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape) {
-  return lower_staged(context, shape, Dims::flexible);
+  return with_work(lower_staged(context, shape, Dims::flexible), shape.worth(), context);
 }
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {

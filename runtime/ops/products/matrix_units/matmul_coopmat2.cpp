@@ -17,11 +17,11 @@ namespace {
 // which every multiprocessor since Turing has. The smaller ones are for products that leave multiprocessors
 // without a tile.
 constexpr std::array<Coopmat2Shape, 5> shapes{{
-    {.threads = 256, .tile_m = 128, .tile_n = 256, .step_k = 64, .speed = 1.0},
-    {.threads = 256, .tile_m = 128, .tile_n = 128, .step_k = 64, .speed = 0.9},
-    {.threads = 128, .tile_m = 64, .tile_n = 128, .step_k = 64, .speed = 0.75},
-    {.threads = 128, .tile_m = 64, .tile_n = 64, .step_k = 64, .speed = 0.6},
-    {.threads = 128, .tile_m = 32, .tile_n = 64, .step_k = 64, .speed = 0.35},
+    {.threads = 256, .tile_m = 128, .tile_n = 256, .step_k = 64},
+    {.threads = 256, .tile_m = 128, .tile_n = 128, .step_k = 64},
+    {.threads = 128, .tile_m = 64, .tile_n = 128, .step_k = 64},
+    {.threads = 128, .tile_m = 64, .tile_n = 64, .step_k = 64},
+    {.threads = 128, .tile_m = 32, .tile_n = 64, .step_k = 64},
 }};
 
 bool fits(const Coopmat2Shape& shape, const Capabilities& device) {
@@ -37,12 +37,27 @@ bool fits(const Coopmat2Shape& shape, const Capabilities& device) {
 }
 
 std::vector<Coopmat2Shape> in_order(const LowerContext& context) {
-  return fastest_first(coopmat2_shapes(context.device()), [&](const Coopmat2Shape& shape) {
-    return tile_time(shape.worth(), matmul_sizes(context), context.device());
-  });
+  return ranked(coopmat2_shapes(context.device()), context);
 }
 
 }  // namespace
+
+// How the driver stages is its own affair; this is what it can't do without: a step's slices in shared
+// memory, each read by a row or a column of subgroups, which stand in two rows.
+TileWorth Coopmat2Shape::worth() const {
+  const double subgroups = std::max(1.0, threads / 32.0), rows = subgroups > 1 ? 2 : 1;
+  return {.tile_m = tile_m,
+          .tile_n = tile_n,
+          .threads = threads,
+          .registers = 60.0 + tile_m * tile_n / static_cast<double>(threads),
+          .shared_bytes = 2.0 * (tile_m + tile_n) * step_k,
+          .step_k = step_k,
+          .shared_traffic = 2.0 * step_k * (tile_m * subgroups / rows + tile_n * rows),
+          .instructions = 16.0 * threads,
+          .instructions_once = 2.0 * tile_m * tile_n + 60.0 * threads,
+          .prefetches = true,
+          .matrix_units = true};
+}
 
 std::string Coopmat2Shape::name() const {
   return std::to_string(tile_m) + "x" + std::to_string(tile_n) + "x" + std::to_string(step_k) + "/" +
@@ -82,7 +97,7 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
   dispatch.groups = spread_groups(context.device(), tiles);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
   lowered.in_place = matmul_in_place(context);
-  return lowered;
+  return with_work(std::move(lowered), shape.worth(), context);
 }
 
 std::optional<std::string> refuse_coopmat2(const LowerContext& context) {

@@ -61,28 +61,4 @@ uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device
   return static_cast<uint32_t>(std::max(1.0, std::round(rows)));
 }
 
-double time_in_turns(double count, double time_of_each, const Capabilities& device) {
-  return std::ceil(count / compute_units(device)) * time_of_each;
-}
-
-namespace {
-
-// What slices cost beyond their products, in multiply-adds of one unit. A partial sum is written and read
-// again, 8 bytes, in the time of about 512 of them: 100 TFLOP/s beside 800 GB/s, 1000 beside 4000 and a large
-// cache. A dispatch behind a barrier takes 3 us, in which a unit makes some millions.
-double slicing_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device) {
-  if (tile.slices == 1) return 0;
-  return 512.0 * tile.slices * static_cast<double>(sizes.m * sizes.n) / compute_units(device) + 4e6;
-}
-
-}  // namespace
-
-double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device) {
-  const auto count = static_cast<double>(ceil_div(sizes.m, tile.tile_m) * ceil_div(sizes.n, tile.tile_n));
-  const auto depth = static_cast<double>(ceil_div(sizes.k, tile.slices));
-  const double product =
-      time_in_turns(count * tile.slices, tile.tile_m * tile.tile_n / tile.speed * depth, device);
-  return product + slicing_time(tile, sizes, device);
-}
-
 }  // namespace vitrine

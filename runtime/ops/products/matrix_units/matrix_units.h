@@ -37,16 +37,4 @@ uint32_t shared_budget(const Capabilities& device, uint32_t subgroups);
 // Rows of tiles in a panel (shaders/lib/panels.glsl): what runs at a time covers about a square of outputs.
 uint32_t tile_panel(uint32_t tile_m, uint32_t tile_n, const Capabilities& device);
 
-// When a device is done that gives each compute unit the next of `count` pieces of work in turn.
-double time_in_turns(double count, double time_of_each, const Capabilities& device);
-// In multiply-adds of one compute unit.
-double tile_time(const TileWorth& tile, const MatmulSizes& sizes, const Capabilities& device);
-
-// The shapes of a kernel in the order of their times.
-template <typename Shape, typename Time>
-std::vector<Shape> fastest_first(std::vector<Shape> shapes, Time time) {
-  std::ranges::stable_sort(shapes, {}, time);
-  return shapes;
-}
-
 }  // namespace vitrine
