@@ -9,6 +9,7 @@
 
 #include "apps/cli/attention_table.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/inspect_estimate.h"
 #include "apps/cli/inspect_trace.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
@@ -16,6 +17,7 @@
 #include "model/vit/parameters.h"
 #include "model/vit/presets.h"
 #include "runtime/tune/choice_store.h"
+#include "runtime/tune/device_profile.h"
 #include "runtime/util/error.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
@@ -29,6 +31,7 @@ struct InspectFlags {
   ModelFlags model;
   std::string subject;
   TraceFlags trace;
+  std::string device_profile;
   uint64_t batch = 1;
   bool json = false;
 };
@@ -108,6 +111,9 @@ void print_plan(const Plan& plan, DType dtype) {
   for (const auto& [choice, count] : choices) {
     std::printf("%4zu %s: %s\n", count, std::string(choice.first).c_str(), choice.second.c_str());
   }
+}
+
+void print_dispatches(const Plan& plan) {
   std::printf("\ndispatches (| waits for what is before it)\n");
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
@@ -170,6 +176,12 @@ void add_plan(Json& line, const Plan& plan, DType dtype) {
 void inspect(InspectFlags flags, const CommonOptions& common) {
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions options = plan_options(flags.model);
+  std::optional<Capabilities> profile;
+  if (!flags.device_profile.empty()) {
+    if (!common.device.empty())
+      throw Error(ErrorCode::usage, "--device: found a device and --device-profile, expected one of them");
+    profile = read_device_profile(flags.device_profile);
+  }
   if (path_exists(flags.subject) || is_hub_name(flags.subject)) {
     const auto attention =
         is_file(flags.subject) ? open_bare_attention(flags.subject, flags.model.set, warn) : std::nullopt;
@@ -214,16 +226,19 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
     std::fflush(stdout);
   }
   // What is above needs no device: it has been said when none is found.
-  const std::unique_ptr<Device> device = open_device(common);
-  const DType dtype = storage_type(common.dtype, device->capabilities());
+  const bool elsewhere = !flags.device_profile.empty();
+  const Capabilities device = elsewhere ? *profile : open_device(common)->capabilities();
+  const DType dtype = storage_type(common.dtype, device);
   const auto typed = make_vit_graph(model.config, {.batch = flags.batch, .dtype = dtype, .result = what});
   const Plan plan =
-      make_plan(typed, device->capabilities(), with_stored_choices(options, device->capabilities(), warn));
+      make_plan(typed, device, elsewhere ? options : with_stored_choices(options, device, warn));
   if (flags.json) {
     add_plan(line, plan, dtype);
+    if (elsewhere) add_estimate(line, plan);
     std::printf("%s\n", line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     print_plan(plan, dtype);
+    elsewhere ? print_estimate(plan) : print_dispatches(plan);
   }
 }
 
@@ -245,6 +260,12 @@ void add_inspect(CLI::App& app, const CommonOptions& common) {
       ->capture_default_str();
   add_picture_flags(*command, flags->trace.picture);
   for (const char* option : {"--profile", "--exif"}) command->get_option(option)->needs(trace);
+  command
+      ->add_option(
+          "--device-profile", flags->device_profile,
+          "A device that isn't here, as a file of `vitrine devices --profile`: what would be chosen on it, "
+          "and an estimate of its time")
+      ->excludes(trace);
   command->add_option("--batch", flags->batch, "Images that are computed together")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();

@@ -93,7 +93,7 @@ void link_to(const fs::path& target, const fs::path& name) {
 class Desk {
  public:
   Desk() {
-    for (const char* shipped : {"assets", "configs"}) link_to(tree / shipped, folder_ / shipped);
+    for (const char* shipped : {"assets", "configs", "devices"}) link_to(tree / shipped, folder_ / shipped);
     link_to(VITRINE_PROGRAM, folder_ / "bin/vitrine");
     const fs::path model = tree / "assets/digits", picture = tree / "tests/images/pictures/jpeg_420.jpg",
                    cached = folder_ / "huggingface/hub/models--google--vit-base-patch16-224";
