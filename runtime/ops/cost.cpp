@@ -116,9 +116,11 @@ Estimate estimate(const Work& work, const Capabilities& device) {
   // longest half is seen, or a tile that just keeps two parts busy would be as good as one that spares
   // one.
   constexpr double seen = 0.5;
+  // Lanes of a subgroup that have no invocation take their turns, too.
+  const double turns = subgroups * lanes / std::max<double>(1, work.threads);
   const Part arithmetic =
-      longest({{Bound::arithmetic, work.multiply_adds / rates.multiply_adds},
-               {Bound::instructions, (work.multiply_adds + work.instructions) / rates.instructions}});
+      longest({{Bound::arithmetic, turns * work.multiply_adds / rates.multiply_adds},
+               {Bound::instructions, turns * (work.multiply_adds + work.instructions) / rates.instructions}});
   const Part matrices{Bound::matrix_units, work.matrix_multiply_adds / rates.matrix_multiply_adds};
   const Part shared{Bound::shared_memory, work.shared_traffic / rates.shared_bytes};
   const Part cache{Bound::cache, work.moved / rates.moved_bytes};
@@ -139,8 +141,9 @@ Estimate estimate(const Work& work, const Capabilities& device) {
 
   result.resident = residents(work, rates, device);
   const double given = std::ceil(work.groups / rates.units);
-  // Who doesn't fetch ahead needs three subgroups a scheduler to hide memory's latency.
-  const double crowding = work.prefetches || work.rounds == 0
+  // Who doesn't fetch ahead needs three subgroups a scheduler to hide memory's latency; where it is known how
+  // many fit.
+  const double crowding = work.prefetches || work.rounds == 0 || device.published.registers == 0
                               ? 1
                               : std::max(1.0, 3 * rates.schedulers / (result.resident * subgroups));
   return finished(longest({{busiest.bound, given * crowding * busiest.cycles},
