@@ -49,7 +49,8 @@ TEST_CASE("inspect --device-profile says what a card would run, and about how lo
     if (dispatch["kernel"] != "coopmat") continue;
     ++products;
     CHECK(dispatch["registers"].get<double>() > 0);
-    CHECK(dispatch["shared_bytes"].get<uint64_t>() > 0);
+    // What adds up slices of K has no tile of its own.
+    if (dispatch["shader"] != "matmul_slices.f32") CHECK(dispatch["shared_bytes"].get<uint64_t>() > 0);
     CHECK(dispatch["tile"] != "-");
   }
   CHECK(products > 12);

@@ -90,7 +90,8 @@ constexpr Extension extensions[] = {
 }  // namespace
 
 bool can_be_hidden(std::string_view name) {
-  return std::ranges::any_of(switches, [&](const Switch& one) { return one.name == name; }) ||
+  return name == hidden_subgroup_arithmetic ||
+         std::ranges::any_of(switches, [&](const Switch& one) { return one.name == name; }) ||
          (!name.empty() &&
           std::ranges::find(extensions, name, &Extension::hidden_with) != std::end(extensions));
 }

@@ -94,14 +94,24 @@ Properties* as(VkBaseOutStructure* structure, VkStructureType type) {
   return structure->sType == type ? reinterpret_cast<Properties*>(structure) : nullptr;
 }
 
+void tell_operations(const PhysicalDevice& device, VkSubgroupFeatureFlags& operations) {
+  const std::vector<std::string>& hidden = device.profile().hidden;
+  if (std::ranges::find(hidden, hidden_subgroup_arithmetic) == hidden.end()) return;
+  operations = VK_SUBGROUP_FEATURE_BASIC_BIT;
+}
+
 void tell_chain(const PhysicalDevice& device, VkBaseOutStructure* chain) {
   for (VkBaseOutStructure* at = chain; at != nullptr; at = at->pNext) {
     if (auto* all = as<VkPhysicalDeviceVulkan11Properties>(
             at, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES)) {
       std::ranges::copy(device.uuid, all->deviceUUID);
+      tell_operations(device, all->subgroupSupportedOperations);
     } else if (auto* ids =
                    as<VkPhysicalDeviceIDProperties>(at, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES)) {
       std::ranges::copy(device.uuid, ids->deviceUUID);
+    } else if (auto* subgroups = as<VkPhysicalDeviceSubgroupProperties>(
+                   at, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES)) {
+      tell_operations(device, subgroups->supportedOperations);
     } else if (auto* newer = as<VkPhysicalDeviceVulkan12Properties>(
                    at, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)) {
       tell_driver(device, *newer);
