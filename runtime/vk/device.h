@@ -58,9 +58,8 @@ class Device {
   // computes; else queue() does both.
   bool copies_apart() const { return copy_queue_ != queue_; }
   uint32_t copy_queue_family() const { return copy_queue_family_; }
-  uint32_t copy_timestamp_bits() const {
-    return copy_timestamp_bits_;
-  }  // as Capabilities have them of queue()
+  // Of that queue, as Capabilities have them of queue().
+  uint32_t copy_timestamp_bits() const { return copy_timestamp_bits_; }
   // What a profile of copies needs: queries that the host resets, as queues that only copy can't, and a pair
   // of the device's and the host's clocks read at once.
   bool resets_queries() const { return resets_queries_; }

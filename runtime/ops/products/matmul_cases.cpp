@@ -95,6 +95,7 @@ constexpr TurnedSize turned_sizes[] = {{{131, 265, 384}},
                                        {{132, 264, 37}, true, true},
                                        {{131, 24, 10}, false, true},
                                        {{264, 49, 131}, true, true},
+                                       {{64, 48, 1040}, true, true},
                                        {{64, 49, 1040}, true, true},
                                        {{29, 10, 384}}};
 

@@ -13,7 +13,8 @@ namespace vitrine::pretend {
 
 bool can_be_hidden(std::string_view name);
 
-// No switch but a bit of what subgroups can do; hidden, the basic operations are left, which all devices have.
+// No switch but a bit of what subgroups can do; hidden, the basic operations are left, which all devices
+// have.
 constexpr std::string_view hidden_subgroup_arithmetic = "subgroup_arithmetic";
 
 // Calls `visit` with each switch of the chain that belongs to what is hidden.
