@@ -73,8 +73,6 @@ Work work_of_sum(const TileWorth& tile, const MatmulSizes& sizes);
 // The tiles' indices, the one that should finish first in front.
 std::vector<size_t> rank_tiles(std::span<const TileWorth> tiles, const MatmulSizes& sizes,
                                const Capabilities& device);
-// A product as it was lowered in such tiles, with the work that it is.
-Lowered with_work(Lowered lowered, const TileWorth& tile, const LowerContext& context);
 // The same for a kernel's shapes, each of which has a worth().
 template <typename Shape>
 std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& context) {
@@ -88,9 +86,9 @@ std::vector<Shape> ranked(const std::vector<Shape>& shapes, const LowerContext& 
 
 // ---- split K: more workgroups for a grid that doesn't fill the device -------------------------------
 //
-// A kernel that can start its sums at any k joins in four lines: among its shapes it offers each with
-// best_slices too, cuts K with cut_k, runs a grid of `count` slices whose f32 sums lie one after the other as
-// [count][m][n], and gives that dispatch to sum_slices.
+// A kernel that can start its sums at any k joins in: among its shapes it offers each with best_slices too,
+// cuts K with cut_k, has a variant that stores the f32 sums of `count` slices one after the other as
+// [count][m][n], and gives its dispatch to lower_in_tiles, which adds them up (sum_slices).
 
 // In how many slices a tile should finish first; 1 where K should stay whole.
 uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilities& device);
@@ -107,6 +105,11 @@ KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k);
 // that stores partial sums to scratch, and appends it and the sum of its slices to `lowered`. Its shader must
 // be a variant whose output is f32.
 void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered);
+// What all kernels with tiles share behind their constants and operands: the parameters
+// (shaders/products/matmul.h), the grid, the sum of the slices where there are several, and the work that it
+// is.
+Lowered lower_in_tiles(const LowerContext& context, Dispatch product, const TileWorth& tile,
+                       const KSlices& slices);
 // Why the sum can't run on the device, if it can't.
 std::optional<std::string> refuse_slices(const LowerContext& context);
 

@@ -47,4 +47,32 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   sum.note = std::to_string(slices.count) + " slices";
 }
 
+Lowered lower_in_tiles(const LowerContext& context, Dispatch product, const TileWorth& tile,
+                       const KSlices& slices) {
+  const MatmulSizes sizes = matmul_sizes(context);
+  const uint64_t tiles_m = ceil_div(sizes.m, tile.tile_m);
+  const uint64_t tiles = tiles_m * ceil_div(sizes.n, tile.tile_n);
+  product.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
+                                          .n = to_u32(sizes.n),
+                                          .k = to_u32(sizes.k),
+                                          .tiles_m = to_u32(tiles_m),
+                                          .tiles = to_u32(tiles),
+                                          .slices = slices.count,
+                                          .slice_k = to_u32(slices.length)});
+  product.groups = spread_groups(context.device(), tiles * slices.count);
+  TileWorth cut = tile;
+  cut.slices = slices.count;
+  product.work = work_of(cut, sizes);
+
+  Lowered lowered;
+  lowered.in_place = matmul_in_place(context);
+  if (slices.count == 1) {
+    lowered.dispatches.push_back(std::move(product));
+  } else {
+    sum_slices(context, std::move(product), slices, lowered);
+    lowered.dispatches.back().work = work_of_sum(cut, sizes);
+  }
+  return lowered;
+}
+
 }  // namespace vitrine

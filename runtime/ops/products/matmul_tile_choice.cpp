@@ -92,11 +92,4 @@ uint32_t best_slices(TileWorth tile, const MatmulSizes& sizes, const Capabilitie
   return best;
 }
 
-Lowered with_work(Lowered lowered, const TileWorth& tile, const LowerContext& context) {
-  const MatmulSizes sizes = matmul_sizes(context);
-  lowered.dispatches.at(0).work = work_of(tile, sizes);
-  if (lowered.dispatches.size() > 1) lowered.dispatches[1].work = work_of_sum(tile, sizes);
-  return lowered;
-}
-
 }  // namespace vitrine

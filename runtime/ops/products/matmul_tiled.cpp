@@ -127,8 +127,6 @@ std::optional<std::string> refuse_mixed(const LowerContext& context) {
 
 Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
   const MatmulSizes sizes = matmul_sizes(context);
-  const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
-  const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n);
   const uint32_t k_multiple = sizes.k % shape.step_k == 0 ? shape.step_k : sizes.k % 4 == 0 ? 4 : 1;
   const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
 
@@ -150,25 +148,9 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
                           {"aligned_m", is_x_transposed(context.node()) && sizes.m % 4 == 0}});
   add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
-  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
-                                           .n = to_u32(sizes.n),
-                                           .k = to_u32(sizes.k),
-                                           .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles),
-                                           .slices = slices.count,
-                                           .slice_k = to_u32(slices.length)});
-  dispatch.groups = spread_groups(context.device(), tiles * slices.count);
   dispatch.note =
       std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n) + (shape.mixed ? " mixed" : "");
-
-  Lowered lowered;
-  lowered.in_place = matmul_in_place(context);
-  if (slices.count > 1) {
-    sum_slices(context, std::move(dispatch), slices, lowered);
-  } else {
-    lowered.dispatches.push_back(std::move(dispatch));
-  }
-  return with_work(std::move(lowered), shape.worth(), context);
+  return lower_in_tiles(context, std::move(dispatch), shape.worth(), slices);
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {

@@ -270,9 +270,6 @@ void add_product_by_depth(const LowerContext& context, const DirectProduct& prod
   sliced.set_params(columns_params(context, product, slice_steps));
   sliced.groups[2] = slices;
   sum_slices(context, std::move(sliced), {slices, slice_steps * product.unroll}, lowered);
-  // What it multiplies may lie in strips.
-  std::vector<Operand>& operands = lowered.dispatches[lowered.dispatches.size() - 2].operands;
-  std::copy_n(whole.operands.begin(), 2, operands.begin());
 }
 
 double prefer_direct_product(const LowerContext& context) {

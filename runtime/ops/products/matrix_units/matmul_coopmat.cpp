@@ -77,9 +77,8 @@ bool fits(const CoopmatShape& shape, const Capabilities& device) {
   const uint32_t subgroups = shape.subgroups_m * shape.subgroups_n;
   // How the driver holds a flexible matrix' operands is its own affair, and a CPU's memory is close.
   const bool counts = !flexible && device.type != DeviceType::cpu;
-  const bool has_registers =
-      accumulators <= most_accumulators(device, shape.subgroup_size, flexible) &&
-      (!counts || registers_of(shape, device) <= register_budget(device, shape.subgroup_size));
+  const bool has_registers = accumulators <= most_accumulators(device, shape.subgroup_size, flexible) &&
+                             (!counts || shape.registers <= register_budget(device, shape.subgroup_size));
   return has_registers && fills_subgroups(device, shape.threads()) &&
          shape.threads() <= device.max_workgroup_invocations &&
          shape.threads() <= device.max_workgroup_size[0] &&
@@ -148,8 +147,6 @@ std::string variant_of(const LowerContext& context, Dims dims, DType out, bool h
 
 Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dims dims) {
   const MatmulSizes sizes = matmul_sizes(context);
-  const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m());
-  const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n());
   const CooperativeShape& matrix = shape.matrix;
   const bool by_eight = sizes.k % 8 == 0;
   const bool patches = reads_patches(context.node());
@@ -189,25 +186,10 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
   if (!by_eight && !patches) dispatch.operands[0] = Operand::nothing();
   if (!patches) dispatch.operands.push_back(by_eight ? Operand::nothing() : a);
   dispatch.operands.push_back(by_eight ? Operand::nothing() : w);
-  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
-                                           .n = to_u32(sizes.n),
-                                           .k = to_u32(sizes.k),
-                                           .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles),
-                                           .slices = slices.count,
-                                           .slice_k = to_u32(slices.length)});
-  dispatch.groups = spread_groups(context.device(), tiles * slices.count);
   dispatch.subgroup_size = shape.subgroup_size;
   dispatch.note = std::to_string(shape.tile_m()) + "x" + std::to_string(shape.tile_n()) + " of " +
                   std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
-  Lowered lowered;
-  if (slices.count > 1) {
-    sum_slices(context, std::move(dispatch), slices, lowered);
-  } else {
-    lowered.dispatches.push_back(std::move(dispatch));
-  }
-  lowered.in_place = matmul_in_place(context);
-  return lowered;
+  return lower_in_tiles(context, std::move(dispatch), shape.worth(), slices);
 }
 
 std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const LowerContext& context) {
@@ -296,7 +278,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape) {
-  return with_work(lower_staged(context, shape, Dims::listed), shape.worth(), context);
+  return lower_staged(context, shape, Dims::listed);
 }
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
@@ -339,7 +321,7 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
 }
 
 Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape) {
-  return with_work(lower_staged(context, shape, Dims::flexible), shape.worth(), context);
+  return lower_staged(context, shape, Dims::flexible);
 }
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {

@@ -73,11 +73,7 @@ std::vector<Coopmat2Shape> coopmat2_shapes(const Capabilities& device) {
 
 Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shape) {
   const MatmulSizes sizes = matmul_sizes(context);
-  const uint64_t tiles_m = ceil_div(sizes.m, shape.tile_m);
-  const uint64_t tiles = tiles_m * ceil_div(sizes.n, shape.tile_n);
-
-  Lowered lowered;
-  Dispatch& dispatch = lowered.dispatches.emplace_back();
+  Dispatch dispatch;
   dispatch.shader = &find_shader("matmul_coopmat2", matmul_variant(context));
   dispatch.constants = epilogue_constants(context);
   dispatch.add_constants({{"local_size", shape.threads},
@@ -87,17 +83,8 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
                           {"whole_steps", sizes.k % shape.step_k == 0},
                           {"panel", tile_panel(shape.tile_m, shape.tile_n, context.device())}});
   dispatch.operands = matmul_operands(context);
-  dispatch.set_params(shader::MatmulParams{.m = to_u32(sizes.m),
-                                           .n = to_u32(sizes.n),
-                                           .k = to_u32(sizes.k),
-                                           .tiles_m = to_u32(tiles_m),
-                                           .tiles = to_u32(tiles),
-                                           .slices = 1,
-                                           .slice_k = to_u32(sizes.k)});
-  dispatch.groups = spread_groups(context.device(), tiles);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
-  lowered.in_place = matmul_in_place(context);
-  return with_work(std::move(lowered), shape.worth(), context);
+  return lower_in_tiles(context, std::move(dispatch), shape.worth(), {.count = 1, .length = sizes.k});
 }
 
 std::optional<std::string> refuse_coopmat2(const LowerContext& context) {
