@@ -16,26 +16,8 @@ namespace {
 using capture::main_loop_of;
 using capture::with_passes;
 using Words = std::vector<uint32_t>;
+using namespace spirv;
 
-enum : uint32_t {
-  OpUndef = 1,
-  OpTypeVoid = 19,
-  OpTypeBool = 20,
-  OpTypeFunction = 33,
-  OpFunction = 54,
-  OpFunctionEnd = 56,
-  OpFunctionCall = 57,
-  OpIAdd = 128,
-  OpULessThan = 176,
-  OpControlBarrier = 224,
-  OpPhi = 245,
-  OpLoopMerge = 246,
-  OpSelectionMerge = 247,
-  OpLabel = 248,
-  OpBranch = 249,
-  OpBranchConditional = 250,
-  OpReturn = 253,
-};
 // Ids of the modules below. 100 and on are functions, 200 and on the first loop's, 300 and on the second's.
 enum : uint32_t {
   none = 1,
@@ -53,10 +35,10 @@ constexpr uint32_t unroll = 1, keep = 2;
 
 SpirvBuilder begin_module() {
   SpirvBuilder module;
-  module.op(OpTypeVoid, {none}).op(OpTypeBool, {boolean}).op(spirv::OpTypeInt, {number, 32, 0});
+  module.op(OpTypeVoid, {none}).op(OpTypeBool, {boolean}).op(OpTypeInt, {number, 32, 0});
   module.op(OpTypeFunction, {function_type, none}).op(OpUndef, {boolean, unknown});
-  module.op(spirv::OpSpecConstantTrue, {boolean, fixed});
-  module.op(spirv::OpConstant, {number, workgroup, 2}).op(spirv::OpConstant, {number, subgroup, 3});
+  module.op(OpSpecConstantTrue, {boolean, fixed});
+  module.op(OpConstant, {number, workgroup, 2}).op(OpConstant, {number, subgroup, 3});
   return module;
 }
 void begin_function(SpirvBuilder& module, uint32_t id) {
@@ -106,7 +88,7 @@ int visits_of(const Words& words, uint32_t wanted) {
     const uint32_t opcode = all.back()[0] & 0xffff;
     if (opcode == OpLabel) labels[all.back()[1]] = all.size() - 1;
     if (opcode == OpLabel && begin == 0) begin = all.size() - 1;
-    if (opcode == spirv::OpConstant) values[all.back()[2]] = all.back()[3];
+    if (opcode == OpConstant) values[all.back()[2]] = all.back()[3];
   }
   int visits = 0;
   uint32_t block = 0, before = 0;
