@@ -23,17 +23,15 @@ double guessed_hertz(const Capabilities& device) {
   return device.type == DeviceType::cpu ? 3e9 : device.type == DeviceType::discrete ? 1.8e9 : 1.2e9;
 }
 
-// Workgroups that a unit holds at once.
-double residents(const Work& work, const DeviceRates& rates, const Capabilities& device) {
+// Workgroups that a unit has room for.
+double room_for(const Work& work, const DeviceRates& rates, const Capabilities& device) {
   const double lanes = std::max(1u, work.subgroup_size != 0 ? work.subgroup_size : device.subgroup_size);
   const double subgroups = std::ceil(std::max(1.0, work.threads / lanes));
   // Compilers take some for themselves.
   const double registers =
       device.subgroup_registers != 0 ? device.subgroup_registers : std::max(32.0, work.registers) * lanes;
-  const double fit =
-      std::min({rates.room_subgroups / subgroups, rates.room_registers / (subgroups * registers),
-                rates.room_shared / std::max(1.0, work.shared_bytes)});
-  return std::max(1.0, std::floor(fit));
+  return std::min({rates.room_subgroups / subgroups, rates.room_registers / (subgroups * registers),
+                   rates.room_shared / std::max(1.0, work.shared_bytes)});
 }
 
 struct Part {
@@ -139,13 +137,16 @@ Estimate estimate(const Work& work, const Capabilities& device) {
                              : rates.memory_latency + 2 * rates.barrier;
   const double alone = moving + work.rounds * exposed + rates.memory_latency;
 
-  result.resident = residents(work, rates, device);
+  const double room = std::max(1.0, room_for(work, rates, device));
+  result.resident = std::floor(room);
   const double given = std::ceil(work.groups / rates.units);
-  // Who doesn't fetch ahead needs three subgroups a scheduler to hide memory's latency; where it is known how
-  // many fit.
-  const double crowding = work.prefetches || work.rounds == 0 || device.published.registers == 0
-                              ? 1
-                              : std::max(1.0, 3 * rates.schedulers / (result.resident * subgroups));
+  // What a scheduler holds is known where a subgroup's registers are, and isn't limited by them where each
+  // has its own.
+  if (device.published.registers != 0 && device.subgroup_registers == 0)
+    result.subgroups = room * subgroups / rates.schedulers;
+  // Who doesn't fetch ahead needs four subgroups a scheduler to hide memory's latency.
+  const bool crowds = !work.prefetches && work.rounds > 0 && result.subgroups != 0;
+  const double crowding = crowds ? std::max(1.0, 4 / result.subgroups) : 1;
   return finished(longest({{busiest.bound, given * crowding * busiest.cycles},
                            {Bound::waiting, std::ceil(given / result.resident) * alone},
                            {Bound::cache, work.groups * work.moved / rates.cache_bytes},

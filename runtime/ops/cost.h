@@ -58,6 +58,7 @@ struct Estimate {
   Bound bound = Bound::launch;
   double resident = 0;    // workgroups that fit a unit at once
   double used_units = 0;  // the share of units that have any work
+  double subgroups = 0;   // for which a scheduler has room, with a fraction; 0 where it isn't known
 };
 Estimate estimate(const Work& work, const Capabilities& device);
 

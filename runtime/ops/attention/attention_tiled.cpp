@@ -1,7 +1,6 @@
 // The shared-memory kernel of attention (shaders/attention/attention_tiled.comp).
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/cost.h"
@@ -113,14 +112,12 @@ std::vector<AttentionTile> tiles_for(const LowerContext& context) {
   const auto work = [&](const AttentionTile& tile) {
     return work_of(tile, sizes, shared_bytes(tile, sizes), registers(tile, sizes));
   };
-  // All its loads are waited for: where it is known how many fit, those come last that leave less than four
-  // subgroups a scheduler.
-  const double lanes = std::max(1u, context.device().subgroup_size);
-  const double needed = 4 * rates_of(context.device()).schedulers;
   std::vector<AttentionTile> ordered = fastest_first(fitting, context.device(), work);
-  if (context.device().published.registers == 0) return ordered;
+  // All its loads are waited for. So those come last of which about three subgroups fit a scheduler, or
+  // fewer.
   std::ranges::stable_partition(ordered, [&](const AttentionTile& tile) {
-    return estimate(work(tile), context.device()).resident * std::ceil(tile.threads / lanes) >= needed;
+    const double held = estimate(work(tile), context.device()).subgroups;
+    return held == 0 || held >= 3.5;
   });
   return ordered;
 }
