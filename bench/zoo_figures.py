@@ -113,8 +113,10 @@ def peak_of(device, work):
 
 
 def tiled_work(c):
-    """One pass of matmul_tiled: for a step of K thread_m values and thread_n others make as many products as both."""
-    return Work(2 * c["step_k"] * c["thread_m"] * c["thread_n"], 4 * c["step_k"] * (c["thread_m"] + c["thread_n"]))
+    """One pass of matmul_tiled: for a step of K thread_m values and thread_n others make as many products as both. With loads
+    two steps ahead a pass is two steps."""
+    k = c["step_k"] * max(1, c["ahead"])
+    return Work(2 * k * c["thread_m"] * c["thread_n"], 4 * k * (c["thread_m"] + c["thread_n"]))
 
 
 def coopmat_work(c):

@@ -29,7 +29,7 @@ std::string join(const std::vector<std::string>& parts, const char* separator) {
 }
 
 // The numbers among the specialization constants that stand for a choice.
-constexpr std::array choices{"activation"sv, "function"sv, "k_multiple"sv, "patch_run"sv};
+constexpr std::array choices{"activation"sv, "ahead"sv, "function"sv, "k_multiple"sv, "patch_run"sv};
 // What is fused behind a product (shaders/lib/epilogue.glsl).
 constexpr std::string_view fused = "epilogue_";
 
@@ -38,7 +38,7 @@ bool chooses_path(const ReflectedConstant& constant) {
   return constant.is_switch || std::ranges::find(choices, constant.name) != choices.end();
 }
 
-// "overlap,k_multiple=16": the switches that are on, and the choices.
+// "aligned_n,k_multiple=16": the switches that are on, and the choices.
 std::string path_of(const Dispatch& dispatch) {
   std::string path;
   for (const ReflectedConstant& constant : reflect(dispatch.shader->words).constants) {

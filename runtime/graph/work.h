@@ -20,7 +20,7 @@ struct Work {
   double shared_traffic = 0;        // bytes that it reads from shared memory
   double moved = 0;                 // bytes that it reads from memory or a cache, and writes
   double rounds = 0;                // of its loop, each behind a barrier
-  bool prefetches = false;          // a round's loads are on their way during the one before
+  double ahead = 0;                 // rounds whose loads are on their way during one
   double cpu_speed = 1;             // of its multiply-adds where the device is a CPU: measured, not derived
 
   // Of all workgroups together, each byte once:

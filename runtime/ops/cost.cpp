@@ -132,9 +132,10 @@ Estimate estimate(const Work& work, const Capabilities& device) {
   const Part busiest = together(1);
   // Alone it has as many schedulers as it has subgroups.
   const double moving = together(std::min(1.0, subgroups / rates.schedulers)).cycles;
-  const double exposed = work.prefetches && work.rounds > 0
-                             ? std::max(0.0, rates.memory_latency - moving / work.rounds) + rates.barrier
-                             : rates.memory_latency + 2 * rates.barrier;
+  const double exposed =
+      work.ahead > 0 && work.rounds > 0
+          ? std::max(0.0, rates.memory_latency / work.ahead - moving / work.rounds) + rates.barrier
+          : rates.memory_latency + 2 * rates.barrier;
   const double alone = moving + work.rounds * exposed + rates.memory_latency;
 
   const double room = std::max(1.0, room_for(work, rates, device));
@@ -145,7 +146,7 @@ Estimate estimate(const Work& work, const Capabilities& device) {
   if (device.published.registers != 0 && device.subgroup_registers == 0)
     result.subgroups = room * subgroups / rates.schedulers;
   // Who doesn't fetch ahead needs four subgroups a scheduler to hide memory's latency.
-  const bool crowds = !work.prefetches && work.rounds > 0 && result.subgroups != 0;
+  const bool crowds = work.ahead == 0 && work.rounds > 0 && result.subgroups != 0;
   const double crowding = crowds ? std::max(1.0, 4 / result.subgroups) : 1;
   return finished(longest({{busiest.bound, given * crowding * busiest.cycles},
                            {Bound::waiting, std::ceil(given / result.resident) * alone},

@@ -18,9 +18,12 @@
 //               the column, so their stores are contiguous and their reads of A are broadcasts
 //   staging     an invocation reads four values of K from each of four rows, and writes the four columns of
 //               that block: both ways whole vec4
-//   overlap     the next step's global loads are issued before the current step is multiplied, and go to the
-//               other half of shared memory: one barrier a step. Without it (fewer registers, half the
-//               memory) the other workgroups of the compute unit fill the gap.
+//   ahead       steps whose global loads are on their way while one is multiplied. With 1 or 2 they go to the
+//               other half of shared memory: one barrier a step; with 2 from two sets of registers in turn, so
+//               that memory has twice the time where few subgroups fill the gap. With 0 (fewer registers, half
+//               the memory) the other workgroups of the compute unit do.
+//   one_way     where a block of A and one of W are put is picked, so that all invocations write the same way
+//               whichever they hold: fewer branches, an addition or two more
 //
 // The mixed variants keep the tiles as halves, two to a register, and write float(a) * float(b) + sum: each
 // product is exact and each sum is f32, as everywhere in Vitrine. RDNA does that in one instruction that
@@ -69,13 +72,14 @@ layout(constant_id = 8) const uint thread_m = 4;
 layout(constant_id = 9) const uint thread_n = 4;
 layout(constant_id = 10) const uint k_multiple = 1;     // what K is a multiple of: 1, 4 or step_k
 layout(constant_id = 11) const bool aligned_n = false;  // N is a multiple of 4
-layout(constant_id = 12) const bool overlap = true;
+layout(constant_id = 12) const uint ahead = 1;
 layout(constant_id = 13) const bool transposed_a = false;  // A is [k][m]
 layout(constant_id = 14) const bool transposed_w = false;  // W is [k][n]
 layout(constant_id = 15) const bool aligned_m = false;     // M is a multiple of 4; asked where A is transposed
+layout(constant_id = 16) const bool one_way = false;
 
 #ifdef PATCHES
-#define PATCHES_FIRST_ID 16
+#define PATCHES_FIRST_ID 17
 #include "lib/patches.glsl"
 #endif
 
@@ -91,7 +95,8 @@ const uint pitch_n = tile_n / 4 + 1;
 #define SLOT(k, pitch) ((k) * (pitch) + (k) / 8 * 2)
 const uint size_m = SLOT(step_k, pitch_m);
 const uint size_n = SLOT(step_k, pitch_n);
-const uint halves = overlap ? 2 : 1;
+const uint halves = ahead > 0 ? 2 : 1;
+const uint sets = ahead > 1 ? ahead : 1;  // of registers
 // Blocks of 4 x 4 that a step brings in, A's first.
 const uint blocks_a = tile_m / 4 * step_k4;
 const uint blocks = blocks_a + tile_n / 4 * step_k4;
@@ -100,13 +105,13 @@ const uint loads = (blocks + threads - 1) / threads;
 #ifndef TILE4
 #define TILE4 vec4
 #endif
-shared TILE4 tile_of_a[halves * size_m];
-shared TILE4 tile_of_w[halves * size_n];
+shared TILE4 tiles[halves * (size_m + size_n)];  // A's halves, then W's
+const uint tiles_of_w = halves * size_m;
 
 // Where the rows of this invocation's blocks start, counted in elements or, with K a multiple of 4, in fours. Of
 // patches where each begins in the images, of a transposed operand the rows themselves.
 uint rows_at[loads * 4];
-TILE4 staged[loads * 4];
+TILE4 staged[sets * loads * 4];
 const uint unit = k_multiple == 1 ? 1 : 4;
 
 // Four values of a row from its k on, of which those before `left` count.
@@ -142,44 +147,51 @@ FETCH_TRANSPOSED(fetch_transposed_a, a, p.m, aligned_m)
 #endif
 FETCH_TRANSPOSED(fetch_transposed_w, w, p.n, aligned_n)
 
-void fetch(uint k, uint end) {
+void fetch(const uint set, uint k, uint end) {
   [[unroll]] for (uint i = 0; i < loads; ++i) {
     const uint e = gl_LocalInvocationIndex + i * threads;
     const uint own_k = k + e % step_k4 * 4;
     const uint left = own_k < end ? end - own_k : 0;
+    const uint at = (set * loads + i) * 4;
     if (e < blocks_a) {
       [[unroll]] for (uint r = 0; r < 4; ++r) {
 #ifdef PATCHES
-        staged[i * 4 + r] = fetch_a(rows_at[i * 4 + r], own_k, left);
+        staged[at + r] = fetch_a(rows_at[i * 4 + r], own_k, left);
 #else
-        staged[i * 4 + r] = !transposed_a ? fetch_a(rows_at[i * 4 + r], k, left)
-                            : r < left    ? fetch_transposed_a(i, own_k + r)
-                                          : TILE4(0.0);
+        staged[at + r] = !transposed_a ? fetch_a(rows_at[i * 4 + r], k, left)
+                         : r < left    ? fetch_transposed_a(i, own_k + r)
+                                       : TILE4(0.0);
 #endif
       }
     } else if (blocks % threads == 0 || e < blocks) {
       [[unroll]] for (uint r = 0; r < 4; ++r) {
-        staged[i * 4 + r] = !transposed_w ? fetch_w(rows_at[i * 4 + r], k, left)
-                            : r < left    ? fetch_transposed_w(i, own_k + r)
-                                          : TILE4(0.0);
+        staged[at + r] = !transposed_w ? fetch_w(rows_at[i * 4 + r], k, left)
+                         : r < left    ? fetch_transposed_w(i, own_k + r)
+                                       : TILE4(0.0);
       }
     }
   }
 }
 
-void stage(uint half_m, uint half_n) {
+void stage(const uint set, uint half_m, uint half_n) {
   [[unroll]] for (uint i = 0; i < loads; ++i) {
     uint e = gl_LocalInvocationIndex + i * threads;
     const bool left = e < blocks_a;
     if (!left) e -= blocks_a;
-    const uint k = e % step_k4 * 4;
+    const bool held = blocks % threads == 0 || left || e < blocks - blocks_a;
+    const uint k = e % step_k4 * 4, at = (set * loads + i) * 4;
+    const uint in_a = half_m + SLOT(k, pitch_m) + e / step_k4;
+    const uint in_w = tiles_of_w + half_n + SLOT(k, pitch_n) + e / step_k4;
+    const uint first = left ? in_a : in_w, pitch = left ? pitch_m : pitch_n;
     [[unroll]] for (uint c = 0; c < 4; ++c) {
-      TILE4 column = TILE4(staged[i * 4][c], staged[i * 4 + 1][c], staged[i * 4 + 2][c], staged[i * 4 + 3][c]);
-      if (left ? transposed_a : transposed_w) column = staged[i * 4 + c];
-      if (left) {
-        tile_of_a[half_m + SLOT(k, pitch_m) + c * pitch_m + e / step_k4] = column;
-      } else if (blocks % threads == 0 || e < blocks - blocks_a) {
-        tile_of_w[half_n + SLOT(k, pitch_n) + c * pitch_n + e / step_k4] = column;
+      TILE4 column = TILE4(staged[at][c], staged[at + 1][c], staged[at + 2][c], staged[at + 3][c]);
+      if (left ? transposed_a : transposed_w) column = staged[at + c];
+      if (one_way) {
+        if (held) tiles[first + c * pitch] = column;
+      } else if (left) {
+        tiles[in_a + c * pitch_m] = column;
+      } else if (held) {
+        tiles[in_w + c * pitch_n] = column;
       }
     }
   }
@@ -221,42 +233,47 @@ void main() {
   [[unroll]] for (uint i = 0; i < thread_m * thread_n; ++i) sums[i] = 0.0;
 
   uint half_m = 0, half_n = 0;
-  if (overlap) {
-    fetch(begin, end);
-    stage(0, 0);
+  if (ahead > 0) {
+    fetch(0, begin, end);
+    if (ahead > 1 && begin + step_k < end) fetch(sets - 1, begin + step_k, end);
+    stage(0, 0, 0);
     barrier();
   }
-  [[dont_unroll]] for (uint k = begin; k < end; k += step_k) {
-    const bool more = k + step_k < end;
-    if (!overlap) {
-      fetch(k, end);
-      stage(0, 0);
-      barrier();
-    } else if (more) {
-      fetch(k + step_k, end);
-    }
+  [[dont_unroll]] for (uint first = begin; first < end; first += sets * step_k) {
+    [[unroll]] for (uint set = 0; set < sets; ++set) {
+      const uint k = first + set * step_k;
+      if (set == 0 || k < end) {
+        if (ahead == 0) {
+          fetch(0, k, end);
+          stage(0, 0, 0);
+          barrier();
+        } else if (k + ahead * step_k < end) {
+          fetch(set, k + ahead * step_k, end);
+        }
 
-    [[unroll]] for (uint kk = 0; kk < step_k; ++kk) {
-      TILE4 rows[quads_m];
-      [[unroll]] for (uint i = 0; i < quads_m; ++i) {
-        rows[i] = tile_of_a[half_m + thread_row + SLOT(kk, pitch_m) + i * threads_m];
-      }
-      [[unroll]] for (uint j = 0; j < quads_n; ++j) {
-        const TILE4 columns = tile_of_w[half_n + thread_column + SLOT(kk, pitch_n) + j * threads_n];
-        [[unroll]] for (uint r = 0; r < thread_m; ++r) {
-          [[unroll]] for (uint n = 0; n < 4; ++n) {
-            sums[r * thread_n + j * 4 + n] += float(rows[r / 4][r % 4]) * float(columns[n]);
+        [[unroll]] for (uint kk = 0; kk < step_k; ++kk) {
+          TILE4 rows[quads_m];
+          [[unroll]] for (uint i = 0; i < quads_m; ++i) {
+            rows[i] = tiles[half_m + thread_row + SLOT(kk, pitch_m) + i * threads_m];
+          }
+          [[unroll]] for (uint j = 0; j < quads_n; ++j) {
+            const TILE4 columns = tiles[tiles_of_w + half_n + thread_column + SLOT(kk, pitch_n) + j * threads_n];
+            [[unroll]] for (uint r = 0; r < thread_m; ++r) {
+              [[unroll]] for (uint n = 0; n < 4; ++n) {
+                sums[r * thread_n + j * 4 + n] += float(rows[r / 4][r % 4]) * float(columns[n]);
+              }
+            }
           }
         }
+
+        if (ahead > 0) {
+          half_m = size_m - half_m;
+          half_n = size_n - half_n;
+          if (k + step_k < end) stage((set + 1) % sets, half_m, half_n);
+        }
+        barrier();
       }
     }
-
-    if (overlap) {
-      half_m = size_m - half_m;
-      half_n = size_n - half_n;
-      if (more) stage(half_m, half_n);
-    }
-    barrier();
   }
 
   // One row at a time, picked by comparing so that the array is only ever indexed by constants, while the

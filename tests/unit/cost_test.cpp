@@ -99,7 +99,9 @@ TEST_CASE("cost: more of anything is never slower") {
       CHECK(twice(&PublishedRates::cache_mib) <= seconds);
       CHECK(estimate(some_work(groups + 1), device).seconds >= seconds);
       Work lighter = work;
-      lighter.prefetches = true;
+      lighter.ahead = 1;
+      CHECK(estimate(lighter, device).seconds <= seconds);
+      lighter.ahead = 2;
       CHECK(estimate(lighter, device).seconds <= seconds);
     }
   }
@@ -137,7 +139,7 @@ TEST_CASE("cost: what takes longest is named") {
   CHECK(bound([](Work& w) { w.resident_bytes = 1e9; }) == Bound::memory);
   CHECK(bound([](Work& w) { w.resident_bytes = 1e6; }) == Bound::arithmetic);  // fits the cache
   CHECK(bound([](Work& w) { w.rounds = 1000; }) == Bound::waiting);
-  CHECK(bound([](Work& w) { w.shared_bytes = 60 << 10, w.rounds = 1000, w.prefetches = true; }) ==
+  CHECK(bound([](Work& w) { w.shared_bytes = 60 << 10, w.rounds = 1000, w.ahead = 1; }) ==
         Bound::waiting);  // alone
   CHECK(bound([](Work& w) { w.multiply_adds = 1, w.groups = 1; }) == Bound::launch);
   // One workgroup more than there are units takes another turn.

@@ -167,7 +167,7 @@ TEST_CASE("matmul's registers are spared where there are few") {
   for (const uint64_t rows : {12u, 64u, 197u, 1576u}) {
     const Graph some = matmul_graph(rows, 768, 768, DType::f32);
     const Dispatch dispatch = lower_tiled(context_of(some, gcn)).dispatches[0];
-    CHECK(dispatch.constant("overlap") == 0);
+    CHECK(dispatch.constant("ahead") == 0);
     CHECK(dispatch.constant("local_size") >= 64);  // a whole subgroup
   }
 }

@@ -62,7 +62,7 @@ struct TileWorth {
   double shared_traffic = 0;     // of a step
   double instructions = 0;       // of a step, beside the products
   double instructions_once = 0;  // before and behind the steps
-  bool prefetches = false;
+  uint32_t ahead = 0;            // steps whose loads are on their way while one is multiplied
   bool matrix_units = false;
   double matrix_speed = 1;  // of the units' rate: less where the matrices aren't those that they are made for
   double cpu_speed = 1;
@@ -117,14 +117,15 @@ std::optional<std::string> refuse_slices(const LowerContext& context);
 
 struct TiledShape {
   uint32_t tile_m, tile_n, step_k, thread_m, thread_n;
-  bool overlap;         // two halves of shared memory, one being filled while the other is multiplied
+  uint32_t ahead;       // steps whose loads are on their way; from 1 on shared memory has two halves
   uint32_t slices = 1;  // of K
   bool mixed = false;   // f16 tiles stay halves in shared memory
+  bool one_way = true;  // all invocations stage by the same code, whichever operand they hold
   uint32_t threads() const { return (tile_m / thread_m) * (tile_n / thread_n); }
   uint32_t shared_bytes() const {
     // vec4, rows of an odd pitch, two more at every eighth k.
     const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
-    return 16 * vectors * (overlap ? 2 : 1);
+    return 16 * vectors * (ahead > 0 ? 2 : 1);
   }
   // Of an invocation, about as compilers make of them (docs/zoo.md): its sums, a step's operands, what is
   // staged and where it comes from, and some 20 more, of which 8 wait for no load that is under way.
@@ -132,7 +133,7 @@ struct TiledShape {
     const uint32_t loads = to_u32(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads()));
     const uint32_t staged = 16 * loads, operands = thread_m + thread_n;
     return thread_m * thread_n + 4 * loads +
-           (overlap ? 20 + staged + operands : 12 + std::max(staged, operands));
+           (ahead > 0 ? 20 + ahead * staged + operands : 12 + std::max(staged, operands));
   }
   TileWorth worth() const;
   std::string name() const;

@@ -41,7 +41,7 @@ Work work_of(const TileWorth& tile, const MatmulSizes& sizes) {
   work.instructions = work.rounds * tile.instructions + tile.instructions_once;
   const double stored = tile.slices > 1 ? 4 : static_cast<double>(sizes.out_bytes);
   work.moved = (tile.tile_m + tile.tile_n) * k * in_bytes + tile.tile_m * tile.tile_n * stored;
-  work.prefetches = tile.prefetches;
+  work.ahead = tile.ahead;
   work.cpu_speed = tile.cpu_speed;
   work.constant_bytes = n * static_cast<double>(sizes.k) * in_bytes;
   work.resident_bytes = m * static_cast<double>(sizes.k) * in_bytes + m * n * stored * tile.slices;

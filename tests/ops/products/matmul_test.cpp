@@ -113,7 +113,7 @@ void check(Size size, Types types, Parts parts, uint64_t seed = 1) {
 
 // One kernel a tile and number of slices of K, whatever lower_tiled would choose for the shape.
 constexpr std::array slice_counts{1u, 2u, 3u, 5u, 8u};
-constexpr size_t tile_count = 7;
+constexpr size_t tile_count = 10;
 template <size_t index>
 constexpr std::array tile_name{static_cast<char>('0' + index / slice_counts.size()), '/',
                                static_cast<char>('0' + slice_counts[index % slice_counts.size()])};
@@ -128,6 +128,7 @@ Lowered lower_tile(const LowerContext& context) {
   TiledShape shape = tiled_shapes()[index / slice_counts.size()];
   shape.slices = slice_counts[index % slice_counts.size()];
   shape.mixed = mixed;
+  shape.one_way = index / slice_counts.size() % 2 == 1;
   return lower_tiled_as(context, shape);
 }
 template <bool mixed, size_t... indices>
@@ -144,9 +145,9 @@ constexpr auto all_mixed_tiles = tile_kernels<true>(tile_indices());
 const OpDef op_matmul_tiles{"matmul_tiles", infer_matmul, matmul_flops, all_tiles};
 const OpDef op_matmul_mixed{"matmul_mixed", infer_matmul, matmul_flops, all_mixed_tiles};
 // One tile is enough for what all have in common. A software driver compiles each for a second or more.
-constexpr auto one_tile = std::span(all_tiles).subspan(3 * slice_counts.size(), slice_counts.size());
+constexpr auto one_tile = std::span(all_tiles).subspan(4 * slice_counts.size(), slice_counts.size());
 constexpr auto one_mixed_tile =
-    std::span(all_mixed_tiles).subspan(3 * slice_counts.size(), slice_counts.size());
+    std::span(all_mixed_tiles).subspan(4 * slice_counts.size(), slice_counts.size());
 const OpDef op_matmul_slices{"matmul_slices", infer_matmul, matmul_flops, one_tile};
 const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_flops, one_mixed_tile};
 

@@ -67,7 +67,7 @@ TEST_CASE("certificates: another path through the same shader is another certifi
     Graph graph;
     matmul(graph, "y", graph.input("x", {m, k}, DType::f16), graph.constant("w", {n, k}, DType::f16));
     const LowerContext context(graph, graph.nodes()[0], device);
-    const Candidate candidate{candidate_named(op_matmul, kernel).kernel, "16x32x16/4x4/overlap"};
+    const Candidate candidate{candidate_named(op_matmul, kernel).kernel, "16x32x16/4x4/ahead1"};
     return certificate_keys(op_matmul, candidate, lower_as(context, candidate));
   };
   for (const char* kernel : {"tiled", "few_rows"}) {
@@ -79,7 +79,7 @@ TEST_CASE("certificates: another path through the same shader is another certifi
   }
   CHECK(keys_of(8, 192, 768, "tiled") != keys_of(8, 191, 768, "tiled"));
   CHECK_THAT(keys_of(8, 192, 768, "tiled").front(),
-             Catch::Matchers::EndsWith("k_multiple=16,aligned_n,overlap"));
+             Catch::Matchers::EndsWith("k_multiple=16,aligned_n,ahead=1,one_way"));
 }
 
 TEST_CASE("certificates: a slice of a sum runs the same code whatever their number") {

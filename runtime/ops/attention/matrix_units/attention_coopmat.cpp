@@ -153,7 +153,7 @@ Work work_of(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
                                 shape.block_k * width / 8 * staged_load);
   work.moved = sizes.moved_bytes(shape.block_q());
   work.rounds = blocks;
-  work.prefetches = true;
+  work.ahead = 1;
   work.resident_bytes = sizes.tensor_bytes();
   return work;
 }

@@ -114,7 +114,7 @@ Work work_of(const AttentionCoopmat2Shape& shape, const AttentionSizes& sizes) {
   work.instructions = blocks * (scores * of_score + step * shape.threads);
   work.moved = sizes.moved_bytes(shape.block_q);
   work.rounds = blocks;
-  work.prefetches = true;
+  work.ahead = 1;
   work.resident_bytes = sizes.tensor_bytes();
   return work;
 }

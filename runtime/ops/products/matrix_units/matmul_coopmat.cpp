@@ -244,7 +244,7 @@ TileWorth CoopmatShape::worth() const {
           .instructions = staged * staged_load + fragments / 16 * fragment_load +
                           products * subgroup_size * product + threads() * loop,
           .instructions_once = stored_sum * tile_m() * tile_n() + beginning * threads(),
-          .prefetches = buffers > 1,
+          .ahead = buffers - 1,
           .matrix_units = true,
           .matrix_speed = speed};
 }

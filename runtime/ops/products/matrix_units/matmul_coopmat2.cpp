@@ -55,7 +55,7 @@ TileWorth Coopmat2Shape::worth() const {
           .shared_traffic = 2.0 * step_k * (tile_m * subgroups / rows + tile_n * rows),
           .instructions = 16.0 * threads,
           .instructions_once = 2.0 * tile_m * tile_n + 60.0 * threads,
-          .prefetches = true,
+          .ahead = 1,
           .matrix_units = true};
 }
 
