@@ -10,8 +10,8 @@
 #   For machines that are lent for ten minutes at a time: each fits into one such call.
 # --packages: a folder of .deb files for machines that can't install; they are unpacked beside the
 #   build and used from there. Without it scripts/setup.sh installs what is missing.
-# --out: a folder for summary-PART.md, with all tables, and results-PART.tar.gz, with every log and all that was
-#   measured. Both are written after each step: whoever is cut off has what was done.
+# --out: a folder for summary-PART.md, a page that ends with the sentence that matters, and results-PART.tar.gz, with every
+#   log and all that was measured. Both are written after each step: whoever is cut off has what was done.
 # --minutes: how long a part may take (default 9); what doesn't fit is cut off.
 # --rehearse: small sizes, on any device, PyTorch on the CPU if there is no other: whether every step works, not how fast.
 set -uo pipefail
@@ -96,6 +96,29 @@ show() {
   if [ -n "$text" ]; then printf '\n## %s\n\n%s\n' "$title" "$text"; fi
 }
 
+# The steps in one line, and those that failed in one each.
+steps() {
+  echo "$(grep -c ': done in' "$results/steps") of $(wc -l <"$results/steps") steps done; every log is in results-$part_name.tar.gz"
+  grep -v ': done in' "$results/steps"
+}
+
+# Models, and what was not there; without the pipelines and without what this device can't run.
+doctor_in_short() {
+  awk '/^shader  / { pipelines = 1 } /^not run: / { missing += 1; next } !pipelines && !/^  /
+    END { if (missing) print missing " kernels need what this device lacks" }' "$results/doctor.log"
+}
+
+# What a roofline says of the whole model, and of its six longest layers.
+roofline_in_short() {
+  awk '/^\|/ { if (++rows > 8) next } /^\| layer \| of the time/ { exit } { print }' "$1"
+}
+
+verdict() {
+  local file files=()
+  for file in "$results"/compare-f16.json "$results"/compare-f32.json; do if [ -f "$file" ]; then files+=("$file"); fi; done
+  if [ ${#files[@]} -gt 0 ]; then "$python" bench/verdict.py "${files[@]}"; fi
+}
+
 summarise() {
   {
     echo "# gpu.sh, $part_name, $(date -u '+%Y-%m-%d %H:%M UTC')"
@@ -103,16 +126,18 @@ summarise() {
     if $rehearse; then printf 'A rehearsal: small sizes, no figures worth keeping.\n\n'; fi
     cat "$results/machine" 2>/dev/null
     echo
-    cat "$results/steps" 2>/dev/null
-    show tests sed -n '/tests passed/,$p' "$results/tests.log"
-    show doctor cat "$results/doctor.log"
-    show self-test cat "$results/self-test.log"
+    steps 2>/dev/null
+    show tests sed -n '/tests passed/p;/^The following tests/,/^Errors/p' "$results/tests.log"
+    show doctor doctor_in_short
+    show self-test sed -n '/ [0-9]* of [0-9]* passed/p;/fail/Ip' "$results/self-test.log"
     show models "$python" bench/table.py "$results/bench.json"
     show operators cat "$results/operators.md"
-    show start-up grep -v '^startup:' "$results/startup.log"
-    show 'steps of training' sed -n 's/^{/    {/p' "$results/train.log" "$results/train-pytorch.log"
+    show start-up grep -E '^\| (part|---|\*\*all)|^\|---' "$results/startup.log"
+    show 'steps of training' "$python" bench/table.py "$results/train.log" "$results/train-pytorch.log"
     local file
-    for file in "$results"/roofline-*.md "$results"/compare*.md; do show "$(basename "$file" .md)" cat "$file"; done
+    for file in "$results"/roofline-*.md; do show "$(basename "$file" .md)" roofline_in_short "$file"; done
+    for file in "$results"/compare*.md; do show "$(basename "$file" .md)" cat "$file"; done
+    show 'the sentence that matters' verdict
   } >"$out/summary-$part_name.md"
   tar -C "$results" -czf "$out/results-$part_name.tar.gz" .
 }
