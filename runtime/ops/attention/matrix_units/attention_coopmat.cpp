@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numbers>
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/cost.h"
@@ -214,7 +215,8 @@ std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes
 Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionCoopmatShape& shape) {
   const AttentionSizes sizes = attention_sizes(context);
   const uint64_t blocks = ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch;
-  const shader::AttentionParams params = attention_params(context, blocks);
+  shader::AttentionParams params = attention_params(context, blocks);
+  params.scale *= std::numbers::log2e_v<float>;
   const bool store_lse = context.attributes().flag("store_lse");
   const bool eights = by_eight(params);
   const CooperativeShape& matrix = shape.matrix;
@@ -254,6 +256,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
 std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
   if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
+  if (context.attributes().number("scale") < 0) return "it scales each row's maximum only, scale is negative";
   if (auto reason = refuse(context, "attention_coopmat", "f16")) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {
