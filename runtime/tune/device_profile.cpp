@@ -88,6 +88,7 @@ void visit(auto& fields, auto& device) requires requires { device.cooperative_sh
   fields.may("lane_registers", device.lane_registers);
   fields.may("subgroup_registers", device.subgroup_registers);
   fields.may("matrix_subgroup_size", device.matrix_subgroup_size);
+  fields.may("matrix_operand_lanes", device.matrix_operand_lanes);
   fields.may("published", device.published);
   fields.may("cooperative_shapes", device.cooperative_shapes);
   fields.may("flexible_shapes", device.flexible_shapes);
@@ -312,6 +313,8 @@ void check(const Capabilities& device, const std::string& file) {
           "a matrix is smaller than 1 or larger than 1024");
   require(device.matrix_subgroup_size == 0 || is_size(device.matrix_subgroup_size),
           "\"matrix_subgroup_size\" is no power of two up to 128");
+  require(device.matrix_operand_lanes == 0 || is_size(device.matrix_operand_lanes),
+          "\"matrix_operand_lanes\" is no power of two up to 128");
   for (const MemoryType& type : device.memory_types)
     require(type.heap < device.heaps.size(), "a type of memory names a heap that isn't there");
 }

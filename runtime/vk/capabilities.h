@@ -108,6 +108,8 @@ struct Capabilities {
   uint32_t lane_registers = 0;        // that an invocation may have, whatever the size of its subgroup
   uint32_t subgroup_registers = 0;    // that the invocations of a subgroup share, whatever their number
   uint32_t matrix_subgroup_size = 0;  // the lanes that matrix units are made for; 0: the device's own size
+  uint32_t matrix_operand_lanes =
+      0;  // among which a subgroup shares A or B out, the others repeat them; 0: all
   PublishedRates published;
   std::vector<CooperativeShape> cooperative_shapes;
   std::vector<FlexibleShape> flexible_shapes;

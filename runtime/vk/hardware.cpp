@@ -2,6 +2,8 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <algorithm>
+
 namespace vitrine {
 namespace {
 
@@ -22,13 +24,19 @@ PublishedRates rates(double multiply_adds, double matrices, double shared_bytes,
           .registers = registers};
 }
 
-// bench/zoo_figures.py names the documents. Of RDNA 3 and 4, which Vulkan doesn't tell apart, the slower
-// matrices, and of NVIDIA's generations those of the first that holds as many warps: Turing 32, GA102 to
-// Blackwell 48, GA100 and Hopper 64.
+// Matrices of 8-bit floats, by which RDNA 4 is known from RDNA 3, where the driver is new enough to list
+// them.
+bool has_small_floats(const Capabilities& device) {
+  return std::ranges::any_of(device.cooperative_shapes,
+                             [](const CooperativeShape& shape) { return shape.a == "e4m3"; });
+}
+
+// bench/zoo_figures.py names the documents. Of NVIDIA's generations those of the first that holds as many
+// warps: Turing 32, GA102 to Blackwell 48, GA100 and Hopper 64.
 PublishedRates amd_rates(const Capabilities& device) {
   if (device.min_subgroup_size == 64) return rates(64, 0, 128, 4, 64, 4 * words_of_64_kib);
   if (device.cooperative_shapes.empty()) return rates(64, 0, 128, 2, 64, 4 * words_of_64_kib);
-  return rates(128, 256, 128, 2, 64, 6 * words_of_64_kib);
+  return rates(128, has_small_floats(device) ? 512 : 256, 128, 2, 64, 6 * words_of_64_kib);
 }
 
 PublishedRates nvidia_rates(const Capabilities& device) {
@@ -52,8 +60,9 @@ void add_hardware_facts(Capabilities& device) {
   switch (device.vendor_id) {
     case amd:
       device.lane_registers = 256;
-      // RDNA 3 and later hold each row of A and column of B twice in 32 lanes, four times in 64.
       device.matrix_subgroup_size = 32;
+      // RDNA 3 holds each row of A and column of B twice in 32 lanes, four times in 64.
+      if (!has_small_floats(device)) device.matrix_operand_lanes = 16;
       device.published = amd_rates(device);
       break;
     case nvidia:

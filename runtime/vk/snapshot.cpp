@@ -52,8 +52,10 @@ std::string component_name(VkComponentTypeKHR type) {
     default:
       break;
   }
-  // VK_COMPONENT_TYPE_BFLOAT16_KHR, which headers before 1.4.311 don't name.
+  // VK_COMPONENT_TYPE_BFLOAT16_KHR, _FLOAT8_E4M3_EXT and _FLOAT8_E5M2_EXT, which older headers don't name.
   if (static_cast<int>(type) == 1000141000) return "bf16";
+  if (static_cast<int>(type) == 1000491002) return "e4m3";
+  if (static_cast<int>(type) == 1000491003) return "e5m2";
   return "type" + std::to_string(static_cast<int>(type));
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <optional>
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
 #include "runtime/vk/hardware.h"
+#include "tests/support/device_profiles.h"
 #include "tests/support/made_up_device.h"
 
 namespace vitrine {
@@ -147,6 +149,45 @@ TEST_CASE(
               register_budget(device, shape.subgroup_size));
       }
     }
+  }
+}
+
+TEST_CASE("occupancy: RDNA 4 is known by its matrices of 8-bit floats, and RDNA 3 repeats operands") {
+  constexpr uint32_t amd = 0x1002;
+  Capabilities device = test::rich_gpu();
+  device.min_subgroup_size = 32;
+  device.vendor_id = amd;
+  device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
+  Capabilities newer = device;
+  newer.cooperative_shapes.push_back({16, 16, 16, "e4m3", "e4m3", "f32", "f32"});
+  add_hardware_facts(device);
+  add_hardware_facts(newer);
+  CHECK(device.matrix_operand_lanes == 16);
+  CHECK(newer.matrix_operand_lanes == 0);
+  CHECK(newer.published.matrix_multiply_adds == 2 * device.published.matrix_multiply_adds);
+}
+
+TEST_CASE("occupancy: attention's queries in registers are two to one, unless lanes repeat each other's") {
+  constexpr AttentionSizes sizes{
+      .batch = 8, .queries = 197, .keys = 197, .heads = 12, .key_width = 64, .value_width = 64};
+  // Of 32 rows: their queries, and with them all that a lane holds.
+  const auto widest = [&](const Capabilities& device) -> std::optional<AttentionCoopmatShape> {
+    for (const AttentionCoopmatShape& shape : attention_coopmat_shapes(sizes, device)) {
+      if (shape.block_q() == 128 && shape.block_k == 32 && shape.subgroup_size == 32) return shape;
+    }
+    return std::nullopt;
+  };
+  for (const auto& [name, device] : test::zoo_devices()) {
+    CAPTURE(name);
+    if (name == "turing" || name == "ampere-172" || name == "gfx1201") {
+      const auto shape = widest(device);
+      REQUIRE(shape);
+      CHECK(shape->keep_queries);
+      CHECK(shape->registers == 32 * (32 + 64) / 32 + 16 + 32 * 64 / 2 / 32);
+      // Two workgroups fit what Turing has.
+      CHECK(2 * shape->shared_bytes(sizes) <= 64 << 10);
+    }
+    if (name == "navi31") CHECK_FALSE(widest(device));
   }
 }
 

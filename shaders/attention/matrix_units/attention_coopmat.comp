@@ -86,6 +86,7 @@ const uint loads_k = (items_k + threads - 1) / threads;
 const uint loads_v = (items_v + threads - 1) / threads;
 
 #define minus_infinity uintBitsToFloat(0xff800000u)
+#define ln_2 0.69314718055994531
 
 // Eight values from column on, of a row that starts at `start`; zeros from the width on.
 #define FETCH(NAME, EIGHTS, VALUES, WIDTH)                                              \
@@ -166,7 +167,9 @@ void main() {
   }
 
   const uint own_patch = patches_at + gl_SubgroupID * rows * patch_pitch;
-  float maximum[rows_each], total[rows_each];  // the latter of this lane's columns
+  // The scale is positive and turns scores to exponents of 2: a row's maximum needs it once, and each score one
+  // multiply-add.
+  float maximum[rows_each], total[rows_each];  // of exponents; of this lane's columns
   [[unroll]] for (uint r = 0; r < rows_each; ++r) {
     maximum[r] = minus_infinity;
     total[r] = 0.0;
@@ -229,7 +232,7 @@ void main() {
       float highest = minus_infinity;
       [[unroll]] for (uint i = 0; i < block_k / 4 / sharers; ++i) {
         const uint four = (lane / rows + i / 2 * sharers) * 2 + i % 2;
-        vec4 score = uintBitsToFloat(memory[row_at + four]) * p.scale;
+        vec4 score = uintBitsToFloat(memory[row_at + four]);
         if (last) {
           [[unroll]] for (uint s = 0; s < 4; ++s) {
             if (first_key + four * 4 + s >= p.keys) score[s] = minus_infinity;
@@ -242,15 +245,15 @@ void main() {
         highest = max(highest, subgroupShuffleXor(highest, mask));
       }
       const float before = maximum[r];
-      maximum[r] = max(before, highest);
+      maximum[r] = max(before, highest * p.scale);
       // While all scores are -inf, any finite number in place of the maximum gives the right weights: zeros.
       const float shift = maximum[r] == minus_infinity ? 0.0 : maximum[r];
-      correction[r] = exp(before - shift);
+      correction[r] = exp2(before - shift);
       rescale = rescale || correction[r] != 1.0;
       float sum = 0.0, distances = 0.0;
       [[unroll]] for (uint i = 0; i < block_k / 4 / sharers; ++i) {
-        const vec4 distance = part[r * (block_k / 4 / sharers) + i] - shift;
-        const vec4 weight = exp(distance);
+        const vec4 distance = fma(part[r * (block_k / 4 / sharers) + i], vec4(p.scale), vec4(-shift));
+        const vec4 weight = exp2(distance);
         distances += (distance.x + distance.y) + (distance.z + distance.w);
         sum += (weight.x + weight.y) + (weight.z + weight.w);
         part[r * (block_k / 4 / sharers) + i] = weight;
@@ -304,7 +307,7 @@ void main() {
     if (lane / rows == 0) {
       put_row_factor(own_patch + row * patch_pitch, 1.0 / total[r]);
       if (store_lse && first_row + row < p.queries) {
-        lse[(batch * p.heads + head) * p.queries + first_row + row] = nan_or(total[r], maximum[r] + log(total[r]));
+        lse[(batch * p.heads + head) * p.queries + first_row + row] = nan_or(total[r], maximum[r] * ln_2 + log(total[r]));
       }
     }
   }

@@ -268,6 +268,14 @@ TEST_CASE("attention's softmax is stable for large scores") {
   }
 }
 
+TEST_CASE("attention takes a negative scale") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    Inputs in = random_inputs({1, 2, 19, 43, 16, 16}, dtype, 9);
+    in.options.scale = -4;  // small scores on one side would go unseen, large ones overflow
+    check_op(op_attention, fused(in));
+  }
+}
+
 TEST_CASE("attention gives keys with a score of -inf no weight") {
   for (const DType dtype : {DType::f32, DType::f16}) {
     Inputs in = random_inputs({1, 1, 37, 77, 16, 16}, dtype, 4);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numbers>
 
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/cost.h"
@@ -63,14 +64,18 @@ uint64_t registers_without_queries(const AttentionCoopmatShape& shape, const Att
   return shape.rows() * (shape.block_k + values) / shape.subgroup_size + staged_registers(shape, sizes);
 }
 
-// AMD holds A's fragments twice in 32 lanes, so that two of f16 in a register don't save any.
-uint64_t query_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
-  return shape.rows() * padded(sizes.key_width, shape.matrix.k) / std::min(shape.subgroup_size, 32u);
+// Two of f16 in a register, of as many lanes as share A's fragments out.
+uint64_t query_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes,
+                         const Capabilities& device) {
+  const uint32_t sharing = device.matrix_operand_lanes != 0
+                               ? std::min(device.matrix_operand_lanes, shape.subgroup_size)
+                               : shape.subgroup_size;
+  return ceil_div(shape.rows() * padded(sizes.key_width, shape.matrix.k) / 2, sharing);
 }
 
 // Where a subgroup's lanes share its registers, the compiler (Mesa's for Intel) loads all operands of an
 // unrolled product early, and addresses count: each is as long as what it loads, and value by value there are
-// more of them. Without queries in registers it spills.
+// more of them. Without queries in registers it spills; counted once, heads of 48 spill on Xe2.
 bool fits_shared_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes,
                            const Capabilities& device) {
   constexpr uint64_t counters = 8;
@@ -78,8 +83,8 @@ bool fits_shared_registers(const AttentionCoopmatShape& shape, const AttentionSi
       shape.block_k * padded(sizes.value_width, shape.matrix.n) / 2 / shape.subgroup_size;
   const uint64_t addresses =
       ((sizes.key_width | sizes.value_width) % 8 == 0 ? 1 : 5) * staged_registers(shape, sizes);
-  const uint64_t registers = registers_without_queries(shape, sizes) + query_registers(shape, sizes) +
-                             operands + addresses + counters;
+  const uint64_t registers = registers_without_queries(shape, sizes) +
+                             2 * query_registers(shape, sizes, device) + operands + addresses + counters;
   return static_cast<double>(registers) <= registers_of_lane(device, shape.subgroup_size);
 }
 
@@ -110,7 +115,7 @@ std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const Cooper
   if (!divides || a.block_k % (8 * sharers) != 0) return std::nullopt;
   AttentionCoopmatShape shape{matrix, subgroup_size, a.subgroups, a.rows / matrix.m, a.block_k, false};
   // Without queries in registers the products aren't unrolled over a head's width.
-  const uint64_t queries = query_registers(shape, sizes);
+  const uint64_t queries = query_registers(shape, sizes, device);
   const bool fit = static_cast<double>(registers_without_queries(shape, sizes) + queries) <=
                    most_registers_with_queries(device, subgroup_size);
   shape.keep_queries =
@@ -193,8 +198,9 @@ std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes
       for (const Arrangement& arrangement : arrangements) {
         auto shape = shape_of(arrangement, matrix, subgroup_size, sizes, device);
         if (!shape || !fits(*shape, sizes, device, device.max_shared_bytes)) continue;
-        shape->registers = static_cast<double>(registers_without_queries(*shape, sizes) +
-                                               (shape->keep_queries ? query_registers(*shape, sizes) : 0));
+        shape->registers =
+            static_cast<double>(registers_without_queries(*shape, sizes) +
+                                (shape->keep_queries ? query_registers(*shape, sizes, device) : 0));
         // A smaller matrix is more instructions for the same work.
         if (matrix != matrices.front()) shape->speed *= 0.8;
         fitting.push_back(*shape);
@@ -209,7 +215,8 @@ std::vector<AttentionCoopmatShape> attention_coopmat_shapes(const AttentionSizes
 Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionCoopmatShape& shape) {
   const AttentionSizes sizes = attention_sizes(context);
   const uint64_t blocks = ceil_div(sizes.queries, shape.block_q()) * sizes.heads * sizes.batch;
-  const shader::AttentionParams params = attention_params(context, blocks);
+  shader::AttentionParams params = attention_params(context, blocks);
+  params.scale *= std::numbers::log2e_v<float>;
   const bool store_lse = context.attributes().flag("store_lse");
   const bool eights = by_eight(params);
   const CooperativeShape& matrix = shape.matrix;
@@ -249,6 +256,8 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
 std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
   if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
+  if (context.attributes().number("scale") <= 0)
+    return "it scales the maximum of a row alone, and scale is not positive";
   if (auto reason = refuse(context, "attention_coopmat", "f16")) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {
