@@ -255,8 +255,8 @@ void main() {
   const uint row_of_subgroup = first_row + subgroup_row;
   const uint column_of_subgroup = first_column + subgroup_column;
 #ifdef Stored
-  if (store_directly && row_of_subgroup + matrices_m * matrix_m <= p.m &&
-      column_of_subgroup + matrices_n * matrix_n <= p.n) {
+  // All subgroups or none: behind the return of some, Mesa's software driver leaves strips of others unwritten.
+  if (store_directly && first_row + tile_m <= p.m && first_column + tile_n <= p.n) {
     [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
       [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
         const uint at =

@@ -268,11 +268,14 @@ TEST_CASE("attention's softmax is stable for large scores") {
   }
 }
 
-TEST_CASE("attention takes a negative scale") {
+TEST_CASE("attention takes a negative scale, and zero") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    Inputs in = random_inputs({1, 2, 19, 43, 16, 16}, dtype, 9);
-    in.options.scale = -4;  // small scores on one side would go unseen, large ones overflow
-    check_op(op_attention, fused(in));
+    for (const float scale :
+         {-4.0f, 0.0f}) {  // small scores on one side would go unseen, large ones overflow
+      Inputs in = random_inputs({1, 2, 19, 43, 16, 16}, dtype, 9);
+      in.options.scale = scale;
+      check_op(op_attention, fused(in));
+    }
   }
 }
 
