@@ -62,7 +62,7 @@ void add_hardware_facts(Capabilities& device) {
       device.lane_registers = 256;
       device.matrix_subgroup_size = 32;
       // RDNA 3 holds each row of A and column of B twice in 32 lanes, four times in 64.
-      if (!has_small_floats(device)) device.matrix_operand_lanes = 16;
+      if (!device.cooperative_shapes.empty() && !has_small_floats(device)) device.matrix_operand_lanes = 16;
       device.published = amd_rates(device);
       break;
     case nvidia:
