@@ -129,10 +129,10 @@ summarise() {
     steps 2>/dev/null
     show tests sed -n '/tests passed/p;/^The following tests/,/^Errors/p' "$results/tests.log"
     show doctor doctor_in_short
-    show self-test sed -n '/ [0-9]* of [0-9]* passed/p;/fail/Ip' "$results/self-test.log"
+    show self-test sed -n '/^[0-9]* of [0-9]* passed/p;/fail/Ip' "$results/self-test.log"
     show models "$python" bench/table.py "$results/bench.json"
     show operators cat "$results/operators.md"
-    show start-up grep -E '^\| (part|---|\*\*all)|^\|---' "$results/startup.log"
+    show start-up grep -E '^\| (part|\*\*all)|^\|---' "$results/startup.log"
     show 'steps of training' "$python" bench/table.py "$results/train.log" "$results/train-pytorch.log"
     local file
     for file in "$results"/roofline-*.md; do show "$(basename "$file" .md)" roofline_in_short "$file"; done
