@@ -129,7 +129,15 @@ TEST_CASE("cost: what takes longest is named") {
   const Estimate plain = estimate(work(nothing), device);
   CHECK(plain.bound == Bound::arithmetic);
   CHECK(plain.seconds == 100 * 1e6 / 64 / 1e9 + rates_of(device).launch);
-  CHECK(plain.resident == 8);  // 512 lanes of 64 registers fill 65536 twice over
+  CHECK(plain.resident == 8);   // 512 lanes of 64 registers fill 65536 twice over
+  CHECK(plain.subgroups == 8);  // of each scheduler, with a fraction where another tile leaves one
+  CHECK(estimate(work([](Work& w) { w.registers = 80; }), device).subgroups == 6.4);
+  // Two a scheduler hide half of what four do, unless loads are ahead.
+  const auto crowded = [&](double ahead) {
+    const auto change = [&](Work& w) { w.registers = 256, w.rounds = 1, w.ahead = ahead; };
+    return estimate(work(change), device).seconds - rates_of(device).launch;
+  };
+  CHECK(crowded(0) == 2 * crowded(1));
   const auto bound = [&](auto change) { return estimate(work(change), device).bound; };
   CHECK(bound([](Work& w) { w.matrix_multiply_adds = 1e7; }) == Bound::matrix_units);
   CHECK(bound([](Work& w) { w.instructions = 4e6; }) == Bound::instructions);

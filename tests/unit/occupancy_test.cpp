@@ -160,9 +160,13 @@ TEST_CASE("occupancy: RDNA 4 is known by its matrices of 8-bit floats, and RDNA 
   device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
   Capabilities newer = device;
   newer.cooperative_shapes.push_back({16, 16, 16, "e4m3", "e4m3", "f32", "f32"});
+  Capabilities older = device;
+  older.cooperative_shapes.clear();
   add_hardware_facts(device);
   add_hardware_facts(newer);
+  add_hardware_facts(older);
   CHECK(device.matrix_operand_lanes == 16);
+  CHECK(older.matrix_operand_lanes == 0);  // RDNA 2 has no operands to repeat
   CHECK(newer.matrix_operand_lanes == 0);
   CHECK(newer.published.matrix_multiply_adds == 2 * device.published.matrix_multiply_adds);
 }

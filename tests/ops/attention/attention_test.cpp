@@ -270,8 +270,8 @@ TEST_CASE("attention's softmax is stable for large scores") {
 
 TEST_CASE("attention takes a negative scale, and zero") {
   for (const DType dtype : {DType::f32, DType::f16}) {
-    for (const float scale :
-         {-4.0f, 0.0f}) {  // small scores on one side would go unseen, large ones overflow
+    // Small scores on one side would go unseen, large ones overflow.
+    for (const float scale : {-4.0f, 0.0f}) {
       Inputs in = random_inputs({1, 2, 19, 43, 16, 16}, dtype, 9);
       in.options.scale = scale;
       check_op(op_attention, fused(in));
