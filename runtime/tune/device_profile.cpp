@@ -89,6 +89,7 @@ void visit(auto& fields, auto& device) requires requires { device.cooperative_sh
   fields.may("subgroup_registers", device.subgroup_registers);
   fields.may("matrix_subgroup_size", device.matrix_subgroup_size);
   fields.may("matrix_operand_lanes", device.matrix_operand_lanes);
+  fields.may("matrix_sums", device.matrix_sums);
   fields.may("published", device.published);
   fields.may("cooperative_shapes", device.cooperative_shapes);
   fields.may("flexible_shapes", device.flexible_shapes);
@@ -147,7 +148,7 @@ class Writer {
  private:
   template <typename T>
   static Json json_of(const T& value) {
-    if constexpr (std::same_as<T, DeviceType>) {
+    if constexpr (std::same_as<T, DeviceType> || std::same_as<T, MatrixSums>) {
       return name_of(value);
     } else if constexpr (std::same_as<T, Need>) {
       return names_of(value);
@@ -246,6 +247,16 @@ class Reader {
       }
     }
     refuse(where, json, "other, integrated, discrete, virtual or cpu");
+  }
+  void read(const nlohmann::json& json, const std::string& where, MatrixSums& value) const {
+    for (const MatrixSums sums :
+         {MatrixSums::unknown, MatrixSums::operands, MatrixSums::alternate, MatrixSums::transposed}) {
+      if (json.is_string() && json.get<std::string>() == name_of(sums)) {
+        value = sums;
+        return;
+      }
+    }
+    refuse(where, json, "unknown, operands, alternate or transposed");
   }
   void read(const nlohmann::json& json, const std::string& where, Need& value) const {
     std::vector<std::string> names;

@@ -21,6 +21,20 @@ std::string_view name_of(DeviceType type) {
   return "?";
 }
 
+std::string_view name_of(MatrixSums sums) {
+  switch (sums) {
+    case MatrixSums::unknown:
+      return "unknown";
+    case MatrixSums::operands:
+      return "operands";
+    case MatrixSums::alternate:
+      return "alternate";
+    case MatrixSums::transposed:
+      return "transposed";
+  }
+  return "?";
+}
+
 std::string to_string(Need needs) {
   static constexpr std::pair<Need, std::string_view> names[] = {
       {Need::storage16, "storage16"},

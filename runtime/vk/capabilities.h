@@ -56,6 +56,16 @@ struct FlexibleShape {
   bool operator==(const FlexibleShape&) const = default;
 };
 
+// Where the matrix_subgroup_size lanes of a subgroup hold its matrices, which Vulkan leaves to the driver. In
+// all that are known lane l has elements of column l % n of a sum, and the lanes of a column share its rows.
+enum class MatrixSums {
+  unknown,
+  operands,    // one after the other; and a right operand of as many rows lies likewise
+  alternate,   // two lanes, in turns; and both hold the whole column of a right operand
+  transposed,  // one lane; and of a right operand lane l holds row l
+};
+std::string_view name_of(MatrixSums sums);
+
 struct MemoryHeap {
   uint64_t bytes = 0;
   bool device_local = false;
@@ -110,6 +120,7 @@ struct Capabilities {
   uint32_t matrix_subgroup_size = 0;  // the lanes that matrix units are made for; 0: the device's own size
   uint32_t matrix_operand_lanes =
       0;  // among which a subgroup shares A or B out, the others repeat them; 0: all
+  MatrixSums matrix_sums = MatrixSums::unknown;
   PublishedRates published;
   std::vector<CooperativeShape> cooperative_shapes;
   std::vector<FlexibleShape> flexible_shapes;

@@ -54,9 +54,24 @@ PublishedRates intel_rates(const Capabilities& device) {
                engines * (matrices ? 8 : 7) * device.subgroup_registers);
 }
 
+// Vulkan leaves it to drivers, so it is known of those alone whose sources say it: Mesa's
+// radv_nir_lower_cooperative_matrix.c (for waves of 32) and lvp_nir_lower_cooperative_matrix.c.
+MatrixSums known_sums(const Capabilities& device) {
+  if (device.cooperative_shapes.empty()) return MatrixSums::unknown;
+  switch (device.driver_id) {
+    case VK_DRIVER_ID_MESA_RADV:
+      return has_small_floats(device) ? MatrixSums::operands : MatrixSums::alternate;
+    case VK_DRIVER_ID_MESA_LLVMPIPE:
+      return MatrixSums::transposed;
+    default:
+      return MatrixSums::unknown;
+  }
+}
+
 }  // namespace
 
 void add_hardware_facts(Capabilities& device) {
+  device.matrix_sums = known_sums(device);
   switch (device.vendor_id) {
     case amd:
       device.lane_registers = 256;

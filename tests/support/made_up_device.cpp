@@ -105,6 +105,7 @@ Capabilities software_driver() {
   device.memory_types = {
       {.heap = 0, .device_local = true, .host_visible = true, .host_coherent = true, .host_cached = true}};
   device.cooperative_shapes = {{8, 8, 8, "f16", "f16", "f16", "f16"}, {8, 8, 8, "f16", "f16", "f32", "f32"}};
+  device.matrix_sums = MatrixSums::transposed;
   return device;
 }
 
@@ -140,6 +141,7 @@ std::vector<Capabilities> devices_of_all_kinds() {
                               {16, 16, 16, "f16", "f16", "f32", "f32", 0}};
   all.push_back(arc_gpu());
   all.push_back(xe2_gpu());
+  all.emplace_back(named("matrices whose sums are operands", rich_gpu())).matrix_sums = MatrixSums::operands;
   return all;
 }
 

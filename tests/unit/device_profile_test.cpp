@@ -46,6 +46,7 @@ TEST_CASE("device profile: what is written is read back, and makes the same plan
     const std::string text = device_profile_to_json(device);
     const Capabilities read = parse_device_profile(text, "card.json");
     CHECK(device_profile_to_json(read) == text);
+    CHECK(read.matrix_sums == device.matrix_sums);
     CHECK(read.published == device.published);
     CHECK(read.cooperative_shapes == device.cooperative_shapes);
     CHECK(read.flexible_shapes == device.flexible_shapes);
@@ -60,6 +61,7 @@ TEST_CASE("device profile: what is written is read back, and makes the same plan
 TEST_CASE("device profile: a file that is none is refused in one sentence that names the member") {
   Capabilities device = test::arc_gpu();
   device.published.clock_ghz = 2.5;
+  device.matrix_sums = MatrixSums::alternate;
   const std::string right = device_profile_to_json(device);
   REQUIRE(refusal(right) == "");
   CHECK_THAT(refusal("{}"), ContainsSubstring("card.json: found no \"format\""));
@@ -76,6 +78,8 @@ TEST_CASE("device profile: a file that is none is refused in one sentence that n
              ContainsSubstring("\"published.clock_ghz\" is -1"));
   CHECK_THAT(refusal(with(right, "\"discrete\"", "\"huge\"")),
              ContainsSubstring("expected other, integrated"));
+  CHECK_THAT(refusal(with(right, "\"alternate\"", "\"in turns\"")),
+             ContainsSubstring("\"matrix_sums\" is \"in turns\", expected unknown, operands"));
   CHECK_THAT(refusal(with(right, "\"coopmat\"", "\"coopcat\"")),
              ContainsSubstring("\"supports\" is \"coopcat\""));
   CHECK_THAT(refusal(with(right, "\"vulkan\": \"1.3.0\"", "\"vulkan\": \"1.2.0\"")),

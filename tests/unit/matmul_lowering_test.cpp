@@ -7,6 +7,7 @@
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/util/error.h"
+#include "runtime/vk/shared_memory.h"
 #include "shaders/products/cpu/matmul_cpu_chunk.h"
 #include "shaders/products/matmul.h"
 
@@ -315,6 +316,38 @@ TEST_CASE("attention's matrix units fit every width up to 256") {
         CHECK(shape.key_depth(sizes) >= width);
         CHECK(shape.key_depth(sizes) % 16 == 0);
         CHECK(shape.value_columns(sizes) % (shape.threads == 128 ? 16 : 32) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("attention keeps scores in registers where it is known how matrices lie in lanes") {
+  Capabilities device = rdna3();
+  for (uint64_t width = 1; width <= 256; ++width) {
+    Graph graph;
+    const ValueId x = graph.input("x", {2, 197, 3 * width}, DType::f16);
+    attention(graph, "y", x, x, x, {.key_width = width, .k_offset = width, .v_offset = 2 * width});
+    if (context_of(graph, device).missing("attention_coopmat_columns", "f16")) return;
+    CAPTURE(width);
+    device.matrix_sums = MatrixSums::unknown;
+    CHECK(refuse_attention_columns(context_of(graph, device)).value().ends_with("lie in its lanes"));
+    device.matrix_sums = MatrixSums::transposed;  // which subgroups of 32 aren't
+    CHECK(refuse_attention_columns(context_of(graph, device)).value().starts_with("no block"));
+    for (const MatrixSums sums : {MatrixSums::operands, MatrixSums::alternate}) {
+      device.matrix_sums = sums;
+      device.matrix_operand_lanes = sums == MatrixSums::alternate ? 16 : 0;
+      const LowerContext context = context_of(graph, device);
+      const AttentionSizes sizes = attention_sizes(context);
+      const auto shapes = attention_columns_shapes(sizes, device);
+      CHECK((!shapes.empty() || width > 128));
+      CHECK(shapes.empty() == refuse_attention_columns(context).has_value());
+      for (const AttentionColumnsShape& shape : shapes) {
+        CHECK(shape.subgroup_size == 32);
+        CHECK(shape.block_k % shape.matrix.k == 0);
+        const Dispatch dispatch = lower_attention_columns_as(context, shape).dispatches[0];
+        CHECK(shared_bytes_of(dispatch.shader->words, constants_by_id(dispatch)) ==
+              shape.shared_bytes(sizes));
+        CHECK(shape.shared_bytes(sizes) <= device.max_shared_bytes);
       }
     }
   }

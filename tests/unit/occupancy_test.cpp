@@ -1,6 +1,8 @@
 // What the choice of tiles asks of a device, and what comes of it where registers are few.
 #include "runtime/ops/occupancy.h"
 
+#include <vulkan/vulkan_core.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <optional>
@@ -169,6 +171,28 @@ TEST_CASE("occupancy: RDNA 4 is known by its matrices of 8-bit floats, and RDNA 
   CHECK(older.matrix_operand_lanes == 0);  // RDNA 2 has no operands to repeat
   CHECK(newer.matrix_operand_lanes == 0);
   CHECK(newer.published.matrix_multiply_adds == 2 * device.published.matrix_multiply_adds);
+}
+
+TEST_CASE("occupancy: how matrices lie in lanes is known of the drivers whose sources say it") {
+  Capabilities device = test::rich_gpu();
+  device.cooperative_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
+  const auto sums = [](Capabilities of) {
+    add_hardware_facts(of);
+    return of.matrix_sums;
+  };
+  for (const VkDriverId driver : {VK_DRIVER_ID_AMD_PROPRIETARY, VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+                                  VK_DRIVER_ID_NVIDIA_PROPRIETARY, VK_DRIVER_ID_MESA_NVK}) {
+    device.driver_id = driver;
+    CHECK(sums(device) == MatrixSums::unknown);
+  }
+  device.driver_id = VK_DRIVER_ID_MESA_LLVMPIPE;
+  CHECK(sums(device) == MatrixSums::transposed);
+  device.driver_id = VK_DRIVER_ID_MESA_RADV;
+  CHECK(sums(device) == MatrixSums::alternate);
+  device.cooperative_shapes.push_back({16, 16, 16, "e4m3", "e4m3", "f32", "f32"});
+  CHECK(sums(device) == MatrixSums::operands);
+  device.cooperative_shapes.clear();
+  CHECK(sums(device) == MatrixSums::unknown);
 }
 
 TEST_CASE("occupancy: attention's queries in registers are two to one, unless lanes repeat each other's") {

@@ -189,8 +189,8 @@ TEST_CASE(
 }
 
 TEST_CASE("every product's and attention's shader for GPUs has a main loop that can be counted") {
-  for (const std::string_view name :
-       {"matmul_tiled", "matmul_coopmat", "attention_tiled", "attention_coopmat", "patch_embed"}) {
+  for (const std::string_view name : {"matmul_tiled", "matmul_coopmat", "attention_tiled",
+                                      "attention_coopmat", "attention_coopmat_columns", "patch_embed"}) {
     for (const ShaderVariant& shader : all_shaders()) {
       if (shader.shader != name) continue;
       CAPTURE(shader.shader, shader.variant);

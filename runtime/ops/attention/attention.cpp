@@ -20,6 +20,8 @@ constexpr std::array kernels{
               attention_lanes_configurations, nullptr, attention_lanes_write},
     KernelDef{"coopmat", Target::matrix_units, refuse_attention_coopmat, prefer_attention_coopmat,
               lower_attention_coopmat, attention_coopmat_configurations},
+    unproven({"coopmat_columns", Target::matrix_units, refuse_attention_columns, prefer_attention_columns,
+              lower_attention_columns, attention_columns_configurations}),
     KernelDef{"coopmat_flexible", Target::matrix_units, refuse_attention_flexible, prefer_attention_flexible,
               lower_attention_flexible, attention_flexible_configurations},
     unproven({"coopmat2", Target::matrix_units, refuse_attention_coopmat2, prefer_attention_coopmat2,

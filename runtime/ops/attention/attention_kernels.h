@@ -94,6 +94,30 @@ double prefer_attention_coopmat(const LowerContext& context);
 Lowered lower_attention_coopmat(const LowerContext& context);
 std::vector<std::string> attention_coopmat_configurations(const LowerContext& context);
 
+// ---- coopmat_columns: the same, scores in registers, where MatrixSums are known ----------------------
+
+struct AttentionColumnsShape {
+  CooperativeShape matrix;
+  uint32_t subgroup_size = 0;
+  uint32_t subgroups = 0, blocks_n = 0;  // of a workgroup; of matrix.n queries, of a subgroup
+  uint32_t block_k = 0;                  // keys of a step
+  double speed = 1;                      // of the units' rate: less with smaller matrices than theirs
+  double registers = 0;                  // of an invocation
+  uint32_t queries_each() const { return blocks_n * matrix.n; }
+  uint32_t block_q() const { return subgroups * queries_each(); }
+  uint32_t threads() const { return subgroups * subgroup_size; }
+  uint64_t shared_bytes(const AttentionSizes& sizes) const;
+  std::string name() const;
+};
+std::vector<AttentionColumnsShape> attention_columns_shapes(const AttentionSizes& sizes,
+                                                            const Capabilities& device);
+Lowered lower_attention_columns_as(const LowerContext& context, const AttentionColumnsShape& shape);
+
+std::optional<std::string> refuse_attention_columns(const LowerContext& context);
+double prefer_attention_columns(const LowerContext& context);
+Lowered lower_attention_columns(const LowerContext& context);
+std::vector<std::string> attention_columns_configurations(const LowerContext& context);
+
 // ---- coopmat2: VK_NV_cooperative_matrix2, f16 ---------------------------------------------------------
 
 struct AttentionCoopmat2Shape {

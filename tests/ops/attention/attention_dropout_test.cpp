@@ -191,8 +191,8 @@ TEST_CASE("attention's matrix units refuse to drop weights") {
              .drop_rate = 0.5,
              .step = graph.input("step", {VITRINE_STEP_WORDS}, DType::u32)});
   const LowerContext context(graph, graph.nodes()[0], test_device().device->capabilities());
-  for (const auto refuses :
-       {refuse_attention_coopmat, refuse_attention_flexible, refuse_attention_coopmat2}) {
+  for (const auto refuses : {refuse_attention_coopmat, refuse_attention_columns, refuse_attention_flexible,
+                             refuse_attention_coopmat2}) {
     CHECK(refuses(context).value().find("dropout") != std::string::npos);
   }
 }

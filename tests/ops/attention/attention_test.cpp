@@ -146,6 +146,9 @@ using EveryBlock = std::make_index_sequence<most_blocks>;
 constexpr auto all_coopmat =
     block_kernels<attention_coopmat_shapes, refuse_attention_coopmat, lower_attention_coopmat_as>(
         EveryBlock());
+constexpr auto all_columns =
+    block_kernels<attention_columns_shapes, refuse_attention_columns, lower_attention_columns_as>(
+        EveryBlock());
 constexpr auto all_flexible =
     block_kernels<attention_flexible_shapes, refuse_attention_flexible, lower_attention_coopmat2_as>(
         EveryBlock());
@@ -153,6 +156,7 @@ constexpr auto all_coopmat2 =
     block_kernels<attention_coopmat2_shapes, refuse_attention_coopmat2, lower_attention_coopmat2_as>(
         EveryBlock());
 const OpDef op_attention_coopmat{"attention_coopmat_blocks", infer_attention, attention_flops, all_coopmat};
+const OpDef op_attention_columns{"attention_columns_blocks", infer_attention, attention_flops, all_columns};
 const OpDef op_attention_flexible{"attention_flexible_blocks", infer_attention, attention_flops,
                                   all_flexible};
 const OpDef op_attention_coopmat2{"attention_coopmat2_blocks", infer_attention, attention_flops,
@@ -353,6 +357,15 @@ TEST_CASE("every block of attention's cooperative matrices is right at its edges
   if (!device.supports(Need::coopmat))
     SKIP("attention coopmat not run: the device has no cooperative matrices");
   check_blocks(op_attention_coopmat);
+}
+
+TEST_CASE("every block of attention whose scores stay in registers is right at its edges") {
+  const Capabilities& device = test_device().device->capabilities();
+  if (!device.supports(Need::coopmat))
+    SKIP("attention coopmat_columns not run: the device has no cooperative matrices");
+  if (device.matrix_sums == MatrixSums::unknown)
+    SKIP("attention coopmat_columns not run: it isn't known how the device's matrices lie in its lanes");
+  check_blocks(op_attention_columns);
 }
 
 TEST_CASE("every block of attention's flexible matrices is right at its edges") {

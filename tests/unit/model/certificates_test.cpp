@@ -50,6 +50,7 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   CHECK(chosen["Arc GPU"].contains("attention=tiled"));  // matrix units lack registers for heads of 64
   CHECK(chosen["Xe2 GPU"].contains("matmul=coopmat"));
   CHECK(chosen["Xe2 GPU"].contains("attention=coopmat"));
+  CHECK(chosen["matrices whose sums are operands"].contains("attention=coopmat_columns"));
   CHECK(chosen["f32 only"].contains("layer_norm=simple"));
   CHECK(chosen["f16 without matrices"].contains("layer_norm=subgroups"));
   CHECK(chosen["llvmpipe"].contains("layer_norm=cpu_lanes"));
