@@ -108,6 +108,9 @@ def vitrine_kernels(device, lines, pipelines):
             kept = c["keep_queries"]
             work = Work(scores * (2 if kept else 1 + inner), matrix=True)
             out.append(("attention", "f16", name, kernel["note"], work, int(kept), found[0]))
+        elif shader == "attention_coopmat_columns" and c["key_width"] == c["value_width"] == 64:
+            scores = 2 * c["subgroups"] * c["blocks_n"] * c["matrix_n"] * c["block_k"] * 64 / c["local_size"]
+            out.append(("attention", "f16", name, kernel["note"], Work(2 * scores, matrix=True), 1, found[0]))
     return out
 
 
