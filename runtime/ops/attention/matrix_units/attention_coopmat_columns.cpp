@@ -22,13 +22,12 @@ constexpr uint64_t widest = 256;
 struct Arrangement {
   uint32_t subgroups, queries, block_k;
 };
-constexpr std::array<Arrangement, 14> arrangements{{
+constexpr std::array<Arrangement, 13> arrangements{{
     {4, 32, 64},
     {4, 32, 32},
     {4, 16, 64},
     {4, 16, 32},
     {2, 16, 32},
-    {1, 16, 32},
     {8, 16, 16},
     {4, 16, 16},
     {2, 16, 16},
