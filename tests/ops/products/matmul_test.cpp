@@ -8,6 +8,7 @@
 
 #include "runtime/check/reference_gradients.h"
 #include "runtime/ops/products/matmul_kernels.h"
+#include "tests/ops/products/arrangements.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
 #include "tests/support/test_device.h"
@@ -152,27 +153,7 @@ const OpDef op_matmul_slices{"matmul_slices", infer_matmul, matmul_flops, one_ti
 const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_flops, one_mixed_tile};
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
-template <auto shapes_of, auto refuse_kernel, size_t index>
-std::optional<std::string> refuse_arrangement(const LowerContext& context) {
-  if (auto reason = refuse_kernel(context)) return reason;
-  if (shapes_of(context.device()).size() <= index) return "the device takes fewer arrangements";
-  return std::nullopt;
-}
-template <auto shapes_of, auto lower_as, size_t index>
-Lowered lower_arrangement(const LowerContext& context) {
-  return lower_as(context, shapes_of(context.device())[index]);
-}
 constexpr size_t most_arrangements = 99;
-template <size_t index>
-constexpr std::array<char, 2> arrangement_name{'0' + index / 10, '0' + index % 10};
-template <auto shapes_of, auto refuse_kernel, auto lower_as, size_t... indices>
-constexpr auto arrangement_kernels(std::index_sequence<indices...>) {
-  return std::array{KernelDef{{arrangement_name<indices>.data(), 2},
-                              Target::matrix_units,
-                              refuse_arrangement<shapes_of, refuse_kernel, indices>,
-                              no_preference,
-                              lower_arrangement<shapes_of, lower_as, indices>}...};
-}
 // Every arrangement in every way to stage it.
 std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& shapes,
                                               const Capabilities& device) {
