@@ -30,6 +30,8 @@ constexpr std::array kernels{
 bool is_x_transposed(const Node& node) { return node.attributes.flag("transposed_x"); }
 bool is_weight_transposed(const Node& node) { return node.attributes.flag("transposed_weight"); }
 
+bool is_rounded(const Node& node) { return node.attributes.flag("rounded"); }
+
 std::optional<std::string> refuse_transposed(const LowerContext& context) {
   if (!is_x_transposed(context.node()) && !is_weight_transposed(context.node())) return std::nullopt;
   return "an operand is transposed";
@@ -97,6 +99,11 @@ void infer_matmul(InferContext& c) {
   const auto out = static_cast<DType>(c.attributes().integer("out"));
   c.require(out == x.dtype || out == DType::f32,
             "the output is to be " + std::string(name_of(out)) + ", x's dtype or f32 was expected");
+  const bool rounded = c.attributes().flag("rounded");
+  c.require(!rounded || x.dtype == DType::f32,
+            "x is " + std::string(name_of(x.dtype)) + ", f32 was expected where it is to be rounded");
+  c.require(rounded || !c.has_input(matmul_input::magnitude), "nothing is rounded that has a magnitude");
+  check(matmul_input::magnitude, "the magnitude", Shape{1});
   c.output(shape, out);
 }
 
@@ -143,9 +150,12 @@ const OpDef op_matmul{"matmul",     infer_matmul,         matmul_flops, kernels,
 
 ValueId matmul(Graph& graph, std::string name, ValueId x, ValueId weight, const MatmulOptions& options) {
   const DType out = options.out.value_or(graph.value(x).dtype);
-  return graph.add(
-      op_matmul, std::move(name), {x, weight, options.bias, options.scale, options.residual},
-      {{"activation", static_cast<int64_t>(options.activation)}, {"out", static_cast<int64_t>(out)}})[0];
+  std::vector<ValueId> inputs{x, weight, options.bias, options.scale, options.residual};
+  if (options.magnitude) inputs.push_back(options.magnitude);
+  Attributes attributes{{"activation", static_cast<int64_t>(options.activation)},
+                        {"out", static_cast<int64_t>(out)}};
+  if (options.rounded) attributes.set("rounded", int64_t{1});
+  return graph.add(op_matmul, std::move(name), std::move(inputs), std::move(attributes))[0];
 }
 
 }  // namespace vitrine

@@ -21,6 +21,11 @@ struct MatmulOptions {
   ValueId scale = {};             // [N]
   ValueId residual = {};          // the result's shape
   std::optional<DType> out = {};  // x's dtype when left out; may be f32 for f16 inputs
+  // Of f32 operands: a kernel that multiplies f16 may be taken, which rounds them on their way. What it
+  // rounds x to keeps f16's eleven bits down to 2^-28 of `magnitude`, a [1] that holds the largest |x|;
+  // without it x is rounded as it is, and what f16 has no room for becomes infinite.
+  bool rounded = false;
+  ValueId magnitude = {};
 };
 
 // x [.., K] and weight [N, K], both f32 or both f16, give residual + scale * act(x W^T + bias) as [.., N].

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/check/cases.h"
@@ -21,6 +23,10 @@ struct MatmulSize {
 // same of a few rows; and so deep that every tile is worth slices on a GPU.
 constexpr MatmulSize odd{5, 67, 37}, small{19, 29, 23}, mixed{131, 137, 72}, whole{131, 264, 384},
     few{5, 60, 64}, deep{37, 76, 1536};
+
+// Each operand is off by at most 2^-11 of itself, and by 2^-12.3 in the mean: a sum of many products by some
+// 3e-4.
+constexpr double rounded_tolerance = 1e-3;
 
 // The bare product.
 OpCase bare_matmul(const MatmulSize& size, DType in, DType out) {
@@ -62,6 +68,11 @@ OpCase full_matmul(const MatmulSize& size, DType in, DType out) {
 struct TurnedSize {
   MatmulSize size;
   bool x = false, weight = false;
+  // f16 will do. The operands are such that rounding takes nothing from them, so that what comes out is as
+  // good as in f32 with every kernel.
+  bool rounded = false;
+  // Of x's values, a power of two: gradients are that small. Where it isn't 1, the largest is told.
+  double factor = 1;
 };
 OpCase turned_matmul(const TurnedSize& turned) {
   const auto [m, n, k] = turned.size;
@@ -69,16 +80,34 @@ OpCase turned_matmul(const TurnedSize& turned) {
   c.label = turned.size.label() + (turned.x        ? ", both transposed"
                                    : turned.weight ? ", weight transposed"
                                                    : ", weight computed");
-  HostTensor x = random_tensor({m, k}, DType::f32, 1), weight = random_tensor({n, k}, DType::f32, 2);
-  c.expected = {reference::matmul(x.values, weight.values, m, n, k, {})};
-  if (turned.x) x = {{k, m}, DType::f32, reference::transpose(x.values, m, k)};
-  if (turned.weight) weight = {{k, n}, DType::f32, reference::transpose(weight.values, n, k)};
-  c.inputs = {{std::move(x)}, {std::move(weight)}};
+  if (turned.rounded) c.label += turned.factor == 1 ? ", rounded" : ", tiny and rounded";
+  const DType holds = turned.rounded ? DType::f16 : DType::f32;
+  Values x = random_tensor({m, k}, holds, 1).values, weight = random_tensor({n, k}, holds, 2).values;
+  double largest = 0;
+  for (double& value : x) {
+    value *= turned.factor;
+    largest = std::max(largest, std::abs(value));
+  }
+  c.expected = {reference::matmul(x, weight, m, n, k, {})};
+  Shape x_shape{m, k}, weight_shape{n, k};
+  if (turned.x) {
+    x_shape = {k, m};
+    x = reference::transpose(x, m, k);
+  }
+  if (turned.weight) {
+    weight_shape = {k, n};
+    weight = reference::transpose(weight, n, k);
+  }
+  c.inputs = {{{x_shape, DType::f32, std::move(x)}}, {{weight_shape, DType::f32, std::move(weight)}}};
+  if (turned.factor != 1) c.inputs.push_back({{{1}, DType::f32, {largest}}});
   c.build = [turned](Graph& graph, std::span<const ValueId> ids) {
     Attributes attributes{{"activation", int64_t{}}, {"out", static_cast<int64_t>(DType::f32)}};
     if (turned.x) attributes.set("transposed_x", int64_t{1});
     if (turned.weight) attributes.set("transposed_weight", int64_t{1});
-    return graph.add(op_matmul, "y", {ids[0], ids[1], {}, {}, {}}, std::move(attributes));
+    if (turned.rounded) attributes.set("rounded", int64_t{1});
+    std::vector<ValueId> inputs{ids[0], ids[1], {}, {}, {}};
+    if (ids.size() > 2) inputs.push_back(ids[2]);
+    return graph.add(op_matmul, "y", std::move(inputs), std::move(attributes));
   };
   return c;
 }
@@ -98,6 +127,33 @@ constexpr TurnedSize turned_sizes[] = {{{131, 265, 384}},
                                        {{64, 48, 1040}, true, true},
                                        {{64, 49, 1040}, true, true},
                                        {{29, 10, 384}}};
+// Whole steps and rows that four doesn't divide, as they lie and turned, and so deep that K is cut.
+constexpr double tiny = 0x1p-30;
+constexpr TurnedSize rounded_sizes[] = {{whole, false, false, true},
+                                        {odd, false, false, true},
+                                        {whole, false, true, true, tiny},
+                                        {{131, 265, 37}, false, true, true, tiny},
+                                        {{264, 49, 131}, true, true, true, tiny},
+                                        {{132, 264, 1040}, true, true, true, tiny},
+                                        {deep, false, false, true},
+                                        {deep, false, true, true, tiny},
+                                        {deep, true, true, true, tiny}};
+
+// A layer's forward pass in a training, of values that rounding does change.
+OpCase rounded_layer(const MatmulSize& size) {
+  OpCase c = full_matmul(size, DType::f32, DType::f32);
+  c.label += ", rounded";
+  c.build = [](Graph& graph, std::span<const ValueId> ids) {
+    return std::vector{matmul(graph, "y", ids[0], ids[1],
+                              {.bias = ids[2],
+                               .activation = Activation::gelu,
+                               .scale = ids[3],
+                               .residual = ids[4],
+                               .rounded = true})};
+  };
+  c.tolerance = rounded_tolerance;
+  return c;
+}
 
 OpCase for_its_path(OpCase c) {
   c.for_its_path = true;
@@ -128,7 +184,9 @@ std::vector<OpCase> matmul_cases() {
     cases.push_back(for_its_path(bare_matmul(few, in, out)));
     cases.push_back(for_its_path(bare_matmul(deep, in, out)));
   }
+  for (const MatmulSize& size : {mixed, whole}) cases.push_back(for_its_path(rounded_layer(size)));
   for (const TurnedSize& size : turned_sizes) cases.push_back(for_its_path(turned_matmul(size)));
+  for (const TurnedSize& size : rounded_sizes) cases.push_back(for_its_path(turned_matmul(size)));
   return cases;
 }
 
@@ -148,6 +206,7 @@ std::vector<Sample> matmul_sample(const LoneNode& node) {
       .activation = static_cast<Activation>(node.node().attributes.integer("activation"))};
   Sample sample = rows_sample(node, rows, n, reference::matmul(x, weight, rows.size(), n, k, epilogue));
   // A sum of k terms is rounded k times; what long ones may lose is measured at k = 4096.
+  if (is_rounded(node.node())) sample.tolerance = rounded_tolerance;
   if (k > 1024) sample.tolerance = std::max(sample.tolerance, 5e-6);
   return {sample};
 }

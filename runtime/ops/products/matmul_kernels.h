@@ -15,7 +15,7 @@ namespace vitrine {
 
 // The node's inputs, in order; from bias on they may be none.
 namespace matmul_input {
-constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4;
+constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4, magnitude = 5;
 }
 
 // Operands that lie column by column, as x [.., m] with k rows and weight [.., n] with k rows: where the rule
@@ -23,6 +23,9 @@ constexpr uint32_t x = 0, weight = 1, bias = 2, scale = 3, residual = 4;
 bool is_x_transposed(const Node& node);
 bool is_weight_transposed(const Node& node);
 std::optional<std::string> refuse_transposed(const LowerContext& context);
+
+// Whether f32 operands may be rounded to f16 on their way.
+bool is_rounded(const Node& node);
 
 // Whether the left side is patches of images: op_patch_embed's nodes, which have x, weight and bias in
 // matmul's places.
@@ -155,7 +158,7 @@ std::optional<std::string> refuse_few_rows(const LowerContext& context);
 double prefer_few_rows(const LowerContext& context);
 Lowered lower_few_rows(const LowerContext& context);
 
-// ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs ------------------------------------------------
+// ---- coopmat: VK_KHR_cooperative_matrix, f16 inputs, or f32 ones that may be rounded -----------------
 
 struct CoopmatShape {
   CooperativeShape matrix;
@@ -165,8 +168,9 @@ struct CoopmatShape {
   uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
   double speed = 1;                           // of the units' rate (TileWorth::matrix_speed)
   double registers = 0;                       // of an invocation
-  bool halves = true;   // the device lists sums of f16, as which the accumulators can be stored
-  uint32_t slices = 1;  // of K
+  bool halves = true;    // the device lists sums of f16, as which the accumulators can be stored
+  uint32_t slices = 1;   // of K
+  bool rounded = false;  // operands are f32
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }
@@ -175,7 +179,7 @@ struct CoopmatShape {
   std::string name() const;
 };
 // The shapes that this device can run, of every matrix that it lists; empty when it has none.
-std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device);
+std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device, bool rounded = false);
 Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape);
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context);
@@ -185,7 +189,7 @@ std::vector<std::string> coopmat_configurations(const LowerContext& context);
 
 // The same, of matrices as large as a subgroup's part (VK_NV_cooperative_matrix2's flexible dimensions), with
 // an epilogue element by element.
-std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device);
+std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device, bool rounded = false);
 Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShape& shape);
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context);

@@ -23,7 +23,8 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   const Operand partial = Operand::scratch(to_u32(lowered.scratch.size()));
   for (Operand& operand : product.operands) {
     if (operand == Operand::output(0)) operand = partial;
-    if (operand.kind == Operand::Kind::input && operand.index >= matmul_input::bias)
+    if (operand.kind == Operand::Kind::input && operand.index >= matmul_input::bias &&
+        operand.index <= matmul_input::residual)
       operand = Operand::nothing();
   }
   product.note += " in " + std::to_string(slices.count) + " slices";

@@ -240,18 +240,20 @@ WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, Value
   return {out[0], options.bias ? out[1] : ValueId{}};
 }
 
-WeightGradient linear_gradients(Graph& graph, const std::string& name, ValueId dy, ValueId x, bool bias) {
+WeightGradient linear_gradients(Graph& graph, const std::string& name, ValueId dy, ValueId x,
+                                const LinearGradientOptions& options) {
   // Up to here a workgroup for each 4 x 4 elements leaves a transposed product behind.
   constexpr uint64_t small = 1024;
   const bool is_small = x && graph.value(x).dtype == DType::f32 &&
                         graph.value(dy).shape[-1] * graph.value(x).shape[-1] <= small;
-  if (is_small) return weight_gradient(graph, name, dy, x, {.bias = bias});
+  if (is_small) return weight_gradient(graph, name, dy, x, {.bias = options.bias});
   WeightGradient result;
-  if (bias) result.bias = sum_rows(graph, name + ".bias", dy);
+  if (options.bias) result.bias = sum_rows(graph, name + ".bias", dy);
   if (x) {
     const ValueId narrow = convert(graph, name + ".narrow", dy, graph.value(x).dtype);
-    result.weight = matmul(graph, name, transpose_rows(graph, name + ".y", narrow),
-                           transpose_rows(graph, name + ".x", x));
+    result.weight =
+        matmul(graph, name, transpose_rows(graph, name + ".y", narrow), transpose_rows(graph, name + ".x", x),
+               {.rounded = options.rounded, .magnitude = options.magnitude});
   }
   return result;
 }

@@ -28,8 +28,14 @@ struct WeightGradient {
 WeightGradient weight_gradient(Graph& graph, std::string name, ValueId dy, ValueId x,
                                const WeightGradientOptions& options = {});
 
+struct LinearGradientOptions {
+  bool bias = false;       // whether the bias's gradient is asked for
+  bool rounded = false;    // as MatmulOptions has it, where the way is a matrix product
+  ValueId magnitude = {};  // of dy, where `rounded`
+};
 // The same for [N, K], in whichever of the two ways suits the sizes, and in x's dtype. Without an x only the
 // bias's gradient is asked for.
-WeightGradient linear_gradients(Graph& graph, const std::string& name, ValueId dy, ValueId x, bool bias);
+WeightGradient linear_gradients(Graph& graph, const std::string& name, ValueId dy, ValueId x,
+                                const LinearGradientOptions& options);
 
 }  // namespace vitrine

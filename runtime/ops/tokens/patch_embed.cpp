@@ -131,7 +131,7 @@ void backward(GradContext& c) {
     ValueId rows;
     if (c.wants(weight_input)) rows = unfold(graph, c.name("patches"), c.input(image_input), patch);
     const WeightGradient found =
-        linear_gradients(graph, c.name("weight"), c.gradient(0), rows, c.wants(bias_input));
+        linear_gradients(graph, c.name("weight"), c.gradient(0), rows, {.bias = c.wants(bias_input)});
     if (found.weight) c.add(weight_input, reshape(graph, c.name("weight.shape"), found.weight, weight));
     if (found.bias) c.add(bias_input, found.bias);
   }

@@ -8,6 +8,8 @@
 //! variant patches_f16_strips PATCHES=1 OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant patches_f16_flexible PATCHES=1 OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 //! variant patches_f16_f32_flexible PATCHES=1 OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant rounded ROUNDED=1 OUT=float OUT4=vec4 needs=coopmat,fp16,subgroup_control
+//! variant rounded_flexible ROUNDED=1 OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,subgroup_control
 // C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
 //
 //   grid        tiles of tile_m x tile_n outputs, in panels (lib/panels.glsl), times the slices of K
@@ -26,6 +28,11 @@
 // a row past an edge is the last row again and is never stored.
 //
 // The patches variants have images for A, of f32, and read its rows out of them (lib/patches.glsl), rounded to f16.
+//
+// The rounded variants are for training: A and W are f32 and become f16 on their way to shared memory; either may lie
+// column by column. What is fetched stays f32 until it is put there, or rounding would wait for it in front of the step
+// that hides it. Gradients are too small for f16: where their largest is known, A is multiplied by the power of two that
+// brings it just below f16's end, and the sums are divided by it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -42,20 +49,30 @@
 #include "products/matmul.h"
 
 // A and W twice: by eight where K is a multiple of eight, else by single values, or by four where A is images. The
-// other one is not bound.
+// other one is not bound. Of f32, by four where they lie row by row and K is a multiple of four, else by single values.
 layout(push_constant) uniform Push { MatmulParams p; };
 #ifdef PATCHES
 layout(set = 0, binding = 0) readonly buffer Images { vec4 images[]; };
+#elif defined(ROUNDED)
+layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
 #else
 layout(set = 0, binding = 0) readonly buffer A8 { uvec4 a8[]; };
 #endif
+#ifdef ROUNDED
+layout(set = 0, binding = 1) readonly buffer W4 { vec4 w4[]; };
+#else
 layout(set = 0, binding = 1) readonly buffer W8 { uvec4 w8[]; };
+#endif
 layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias4[]; };
 layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale4[]; };
 layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual4[]; };
 layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
 #ifdef PATCHES
 layout(set = 0, binding = 6) readonly buffer W4 { uvec2 w4[]; };
+#elif defined(ROUNDED)
+layout(set = 0, binding = 6) readonly buffer A { float a[]; };
+layout(set = 0, binding = 7) readonly buffer W { float w[]; };
+layout(set = 0, binding = 8) readonly buffer Magnitude { float largest; };  // of |a|, where `scaled`
 #else
 layout(set = 0, binding = 6) readonly buffer A { float16_t a[]; };
 layout(set = 0, binding = 7) readonly buffer W { float16_t w[]; };
@@ -84,6 +101,12 @@ layout(constant_id = 19) const bool sliced = false;          // K is cut; else c
 #ifdef PATCHES
 #define PATCHES_FIRST_ID 20
 #include "lib/patches.glsl"
+#endif
+#ifdef ROUNDED
+#define ROUNDED_FIRST_ID 20
+#include "lib/rounded.glsl"
+#else
+const bool a_turned = false, w_turned = false;
 #endif
 
 const uint threads = subgroups_m * subgroups_n * subgroup_size;
@@ -115,7 +138,26 @@ uint slice_end;
 uint first_out = 0;
 #define end (sliced ? slice_end : p.k)
 
-// Eight values of a row that starts at `start`, zeros from column `end` on.
+#ifdef ROUNDED
+// The row's first value is at `start`, and `apart` is how far the next ones are. Zeros from column `end` on.
+#define FETCH(NAME, FOURS, VALUES, BY_FOUR)                                                                \
+  Eight NAME(uint start, uint k, uint apart) {                                                             \
+    if (BY_FOUR) {                                                                                         \
+      const uint at = (start + k) >> 2;                                                                    \
+      return Eight(k < end ? FOURS[at] : vec4(0.0), k + 4 < end ? FOURS[at + 1] : vec4(0.0));              \
+    }                                                                                                      \
+    Eight eight;                                                                                           \
+    [[unroll]] for (uint i = 0; i < 4; ++i) {                                                              \
+      eight.low[i] = k + i < end ? VALUES[start + (k + i) * apart] : 0.0;                                  \
+      eight.high[i] = k + 4 + i < end ? VALUES[start + (k + 4 + i) * apart] : 0.0;                         \
+    }                                                                                                      \
+    return eight;                                                                                          \
+  }
+#else
+#define Eight uvec4
+#define packed(eight, factor) (eight)
+
+// The row starts at `start`. Zeros from column `end` on.
 #define FETCH(NAME, EIGHTS, VALUES)                                             \
   uvec4 NAME(uint start, uint k) {                                              \
     const uint at = start + k;                                                  \
@@ -129,6 +171,7 @@ uint first_out = 0;
     }                                                                           \
     return eight;                                                               \
   }
+#endif
 #ifdef PATCHES
 uint left_from(uint k) { return k < end ? end - k : 0; }
 uvec2 pack_quad(vec4 quad) {
@@ -143,6 +186,11 @@ uvec4 fetch_w(uint start, uint k) {
   if (by_eight) return k < end ? w8[at >> 3] : uvec4(0);
   return uvec4(k < end ? w4[at >> 2] : uvec2(0), k + 4 < end ? w4[(at >> 2) + 1] : uvec2(0));
 }
+#elif defined(ROUNDED)
+FETCH(fetch_row_a, a4, a, a_by_four)
+FETCH(fetch_row_w, w4, w, w_by_four)
+#define fetch_a(start, k) fetch_row_a(start, k, a_turned ? p.m : 1)
+#define fetch_w(start, k) fetch_row_w(start, k, w_turned ? p.n : 1)
 #else
 FETCH(fetch_a, a8, a)
 FETCH(fetch_w, w8, w)
@@ -185,38 +233,52 @@ void main() {
   const uint subgroup_row = (gl_SubgroupID / subgroups_n) * matrices_m * matrix_m;
   const uint subgroup_column = (gl_SubgroupID % subgroups_n) * matrices_n * matrix_n;
 
-  // Where this invocation's shares of A and W begin, and where they go.
+  // Which rows and columns of the step this invocation's shares of A and W are: neighbours take the next eight columns of
+  // a row, or the next row where those lie side by side. Then where they begin, and where they go.
+#define share_row(i, turned, rows) \
+  (turned ? (thread + (i)*threads) % rows : (thread + (i)*threads) / step8)
+#define share_eight(i, turned, rows) \
+  (turned ? (thread + (i)*threads) / rows : (thread + (i)*threads) % step8)
+#define share_place(i, turned, rows) (share_row(i, turned, rows) * pitch + share_eight(i, turned, rows))
   uint start_a[loads_a], start_w[loads_w];
   [[unroll]] for (uint i = 0; i < loads_a; ++i) {
-    const uint row = min(first_row + (thread + i * threads) / step8, p.m - 1);
+    const uint row = min(first_row + share_row(i, a_turned, tile_m), p.m - 1);
 #ifdef PATCHES
     start_a[i] = patch_start(row);
 #else
-    start_a[i] = row * p.k;
+    start_a[i] = a_turned ? row : row * p.k;
 #endif
   }
   [[unroll]] for (uint i = 0; i < loads_w; ++i) {
-    start_w[i] = min(first_column + (thread + i * threads) / step8, p.n - 1) * p.k;
+    const uint row = min(first_column + share_row(i, w_turned, tile_n), p.n - 1);
+    start_w[i] = w_turned ? row : row * p.k;
   }
-#define share_k(i) ((thread + (i)*threads) % step8 * 8)
-#define share_place(i) ((thread + (i)*threads) / step8 * pitch + (thread + (i)*threads) % step8)
+#ifdef ROUNDED
+  const float factor = scaled ? half_range_factor(largest) : 1.0;
+#endif
 
-  uvec4 next_a[loads_a], next_w[loads_w];
-#define FETCH_STEP(k)                                                                                          \
-  {                                                                                                            \
-    [[unroll]] for (uint i = 0; i < loads_a; ++i) next_a[i] = fetch_a(start_a[i], (k) + share_k(i)); \
-    [[unroll]] for (uint i = 0; i < loads_w; ++i) next_w[i] = fetch_w(start_w[i], (k) + share_k(i)); \
+  Eight next_a[loads_a], next_w[loads_w];
+#define FETCH_STEP(k)                                                      \
+  {                                                                        \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                        \
+      next_a[i] = fetch_a(start_a[i], (k) + 8 * share_eight(i, a_turned, tile_m)); \
+    }                                                                      \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                        \
+      next_w[i] = fetch_w(start_w[i], (k) + 8 * share_eight(i, w_turned, tile_n)); \
+    }                                                                      \
   }
-#define PUT_STEP(place)                                                                                     \
-  {                                                                                                         \
-    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                                         \
-      if (items_a % threads == 0 || thread + i * threads < items_a) memory[(place) + share_place(i)] = next_a[i]; \
-    }                                                                                                       \
-    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                                         \
-      if (items_w % threads == 0 || thread + i * threads < items_w) {                                       \
-        memory[(place) + tile_of_w + share_place(i)] = next_w[i];                                           \
-      }                                                                                                     \
-    }                                                                                                       \
+#define PUT_STEP(place)                                                                              \
+  {                                                                                                  \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                                  \
+      if (items_a % threads == 0 || thread + i * threads < items_a) {                                \
+        memory[(place) + share_place(i, a_turned, tile_m)] = packed(next_a[i], factor);              \
+      }                                                                                              \
+    }                                                                                                \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                                  \
+      if (items_w % threads == 0 || thread + i * threads < items_w) {                                \
+        memory[(place) + tile_of_w + share_place(i, w_turned, tile_n)] = packed(next_w[i], 1.0);     \
+      }                                                                                              \
+    }                                                                                                \
   }
 
   Sum sums[matrices_m * matrices_n];
@@ -251,6 +313,13 @@ void main() {
     if (more) PUT_STEP(place)
     barrier();
   }
+
+#ifdef ROUNDED
+  if (scaled) {
+    const float undo = half_range_undo(largest);
+    [[unroll]] for (uint i = 0; i < matrices_m * matrices_n; ++i) sums[i] = sums[i] * undo;
+  }
+#endif
 
   const uint row_of_subgroup = first_row + subgroup_row;
   const uint column_of_subgroup = first_column + subgroup_column;

@@ -12,6 +12,7 @@ namespace {
 struct Parts {
   bool bias = false, scale = false, residual = false;
   Activation activation = Activation::none;
+  bool rounded = false;
 };
 
 constexpr size_t x_at = 0, weight_at = 1, bias_at = 2, scale_at = 3, residual_at = 4;
@@ -28,7 +29,7 @@ test::GradientCase gradient_case(const Shape& rows, uint64_t n, uint64_t k, Part
   c.label = with(k).to_string() + " to " + std::to_string(n) + " " + std::string(name_of(dtype)) + " to " +
             std::string(name_of(out)) + ", activation " + std::string(name_of(parts.activation)) +
             (parts.bias ? ", bias" : "") + (parts.scale ? ", scale" : "") +
-            (parts.residual ? ", residual" : "");
+            (parts.residual ? ", residual" : "") + (parts.rounded ? ", rounded" : "");
   c.inputs = {{test::random_tensor(with(k), dtype, 1)},
               {test::random_tensor({n, k}, dtype, 2)},
               {test::random_tensor({n}, DType::f32, 3)},
@@ -48,7 +49,8 @@ test::GradientCase gradient_case(const Shape& rows, uint64_t n, uint64_t k, Part
                                .activation = parts.activation,
                                .scale = parts.scale ? in[scale_at] : ValueId{},
                                .residual = parts.residual ? in[residual_at] : ValueId{},
-                               .out = out})};
+                               .out = out,
+                               .rounded = parts.rounded})};
   };
   c.forward = [=](std::span<const test::Values> in) {
     return test::Results{reference::matmul(in[x_at], in[weight_at], m, n, k, epilogue(in))};
@@ -77,6 +79,7 @@ test::GradientCase gradient_case(const Shape& rows, uint64_t n, uint64_t k, Part
     }
     return d;
   };
+  if (parts.rounded) c.tolerance = 1e-3;  // as of what f16 holds, where nothing else is rounded
   return c;
 }
 
@@ -105,6 +108,11 @@ TEST_CASE("matmul's epilogue has a derivative") {
 TEST_CASE("matmul of f16 has a derivative") {
   check({41}, 17, 12, {}, DType::f16, DType::f16);
   check({41}, 17, 12, {true, true, true, Activation::gelu}, DType::f16, DType::f32);
+}
+
+TEST_CASE("matmul that may be rounded has a derivative") {
+  check({41}, 36, 44, {.rounded = true});
+  check({2, 37}, 52, 41, {.bias = true, .activation = Activation::gelu, .rounded = true});
 }
 
 }  // namespace

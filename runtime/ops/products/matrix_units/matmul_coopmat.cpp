@@ -60,8 +60,11 @@ double registers_of(const CoopmatShape& shape, const Capabilities& device) {
   const uint32_t rows = shape.matrices_m * matrix.m, columns = shape.matrices_n * matrix.n;
   const uint32_t operands = early ? (rows + columns) * shape.step_k / 2 : (rows + matrix.n) * matrix.k / 2;
   const auto loads = [&](uint32_t lines) { return ceil_div(lines * shape.step_k / 8, shape.threads()); };
+  // Eight values and their address; of f32 they take four more, and columns' addresses their part.
+  const double more = early ? 6.0 : 4.0;
+  const double each = (early ? 8.0 : 5.0) + (shape.rounded ? more : 0.0);
   return static_cast<double>(rows * columns + operands) / shape.subgroup_size +
-         (early ? 8.0 : 5.0) * static_cast<double>(loads(shape.tile_m()) + loads(shape.tile_n()));
+         each * static_cast<double>(loads(shape.tile_m()) + loads(shape.tile_n()));
 }
 
 // How far the steps go and whether they have two buffers. The first that fits is taken.
@@ -103,19 +106,22 @@ bool stage(CoopmatShape& shape, const Capabilities& device) {
 
 // Nothing when no staging of it fits the device.
 std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
-                                     uint32_t subgroup_size, double speed, const Capabilities& device) {
+                                     uint32_t subgroup_size, double speed, const Capabilities& device,
+                                     bool rounded) {
   if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
   CoopmatShape shape{
       matrix, subgroup_size, a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
       0,      speed};
   shape.halves = lists_half_sums(device, matrix);
+  shape.rounded = rounded;
   if (!stage(shape, device)) return std::nullopt;
   return shape;
 }
 
 // A subgroup's outputs as one matrix.
 std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const FlexibleShape& grain,
-                                              uint32_t subgroup_size, const Capabilities& device) {
+                                              uint32_t subgroup_size, const Capabilities& device,
+                                              bool rounded) {
   // No more than 16 deep, or the fragments of A and W would take as many registers as the sums.
   const uint32_t depth = to_u32(round_up(16, grain.k));
   if (a.rows % grain.m != 0 || a.columns % grain.n != 0 || depth % 8 != 0) return std::nullopt;
@@ -128,6 +134,7 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
                      1,
                      0,
                      0};
+  shape.rounded = rounded;
   if (!stage(shape, device)) return std::nullopt;
   return shape;
 }
@@ -136,7 +143,8 @@ enum class Dims : uint8_t { listed, flexible };
 
 // What the shader's variant is called that stores C so.
 std::string variant_of(const LowerContext& context, Dims dims, DType out, bool halves) {
-  std::string variant = storage_variant(context.input(matmul_input::weight).dtype, out);
+  const bool rounded = is_rounded(context.node());
+  std::string variant = rounded ? "rounded" : storage_variant(context.input(matmul_input::weight).dtype, out);
   if (dims == Dims::flexible) {
     variant += "_flexible";
   } else if (!halves && out == DType::f16) {
@@ -148,7 +156,7 @@ std::string variant_of(const LowerContext& context, Dims dims, DType out, bool h
 Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dims dims) {
   const MatmulSizes sizes = matmul_sizes(context);
   const CooperativeShape& matrix = shape.matrix;
-  const bool by_eight = sizes.k % 8 == 0;
+  const bool by_eight = !shape.rounded && sizes.k % 8 == 0;
   const bool patches = reads_patches(context.node());
   const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
@@ -180,12 +188,25 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
                           {"sliced", slices.count > 1}});
   add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
-  // A and W are bound by eights or by single values; images always, and their W by eights or by fours.
+  // A and W are bound by eights or by single values; images always, and their W by eights or by fours. What
+  // is rounded is read by fours where it lies row by row.
+  const bool a_turned = is_x_transposed(context.node()), w_turned = is_weight_transposed(context.node());
+  const bool a_whole = shape.rounded ? !a_turned && sizes.k % 4 == 0 : by_eight;
+  const bool w_whole = shape.rounded ? !w_turned && sizes.k % 4 == 0 : by_eight;
   const Operand a = dispatch.operands[0], w = dispatch.operands[1];
-  if (!by_eight) dispatch.operands[1] = Operand::nothing();
-  if (!by_eight && !patches) dispatch.operands[0] = Operand::nothing();
-  if (!patches) dispatch.operands.push_back(by_eight ? Operand::nothing() : a);
-  dispatch.operands.push_back(by_eight ? Operand::nothing() : w);
+  if (!w_whole) dispatch.operands[1] = Operand::nothing();
+  if (!a_whole && !patches) dispatch.operands[0] = Operand::nothing();
+  if (!patches) dispatch.operands.push_back(a_whole ? Operand::nothing() : a);
+  dispatch.operands.push_back(w_whole ? Operand::nothing() : w);
+  if (shape.rounded) {
+    const bool scaled = context.has_input(matmul_input::magnitude);
+    dispatch.add_constants({{"a_turned", a_turned},
+                            {"w_turned", w_turned},
+                            {"a_by_four", a_whole},
+                            {"w_by_four", w_whole},
+                            {"scaled", scaled}});
+    dispatch.operands.push_back(scaled ? Operand::input(matmul_input::magnitude) : Operand::nothing());
+  }
   dispatch.subgroup_size = shape.subgroup_size;
   dispatch.note = std::to_string(shape.tile_m()) + "x" + std::to_string(shape.tile_n()) + " of " +
                   std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
@@ -203,8 +224,9 @@ std::vector<CoopmatShape> in_order(std::vector<CoopmatShape> shapes, const Lower
 
 // The reason why a product's operands are none for these kernels.
 std::optional<std::string> refuse_operands(const LowerContext& context) {
-  if (auto reason = refuse_transposed(context)) return reason;
   if (auto reason = refuse_slices(context)) return reason;
+  if (is_rounded(context.node())) return std::nullopt;
+  if (auto reason = refuse_transposed(context)) return reason;
   if (reads_patches(context.node())) {
     if (context.input(matmul_input::weight).dtype != DType::f16)
       return "matrix units multiply f16, the weight is f32";
@@ -226,8 +248,8 @@ uint32_t CoopmatShape::shared_bytes() const {
 
 TileWorth CoopmatShape::worth() const {
   // Sixteen bytes of a row from memory to shared memory, sixteen of a fragment to registers, and a product.
-  constexpr double staged_load = 12, fragment_load = 2, product = 2, loop = 16, stored_sum = 3,
-                   beginning = 60;
+  const double staged_load = rounded ? 24 : 12;
+  constexpr double fragment_load = 2, product = 2, loop = 16, stored_sum = 3, beginning = 60;
   const double subgroups = subgroups_m * subgroups_n;
   const double staged = (tile_m() + tile_n()) * (step_k / 8.0);
   const double fragments = subgroups * (matrices_m * matrix.m + matrices_n * matrix.n) * step_k * 2;
@@ -258,7 +280,7 @@ std::string CoopmatShape::name() const {
          (slices > 1 ? "/slices" + std::to_string(slices) : "");
 }
 
-std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
+std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device, bool rounded) {
   std::vector<CoopmatShape> shapes;
   const std::vector<CooperativeShape> matrices = half_matrices(device);
   for (const uint32_t subgroup_size : matrix_subgroup_sizes(device)) {
@@ -268,7 +290,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device) {
       const bool first = matrix == matrices.front() && subgroup_size == matrix_subgroup_sizes(device).front();
       for (const Arrangement& arrangement : arrangements) {
         if (!is_offered(arrangement, device)) continue;
-        if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device)) {
+        if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device, rounded)) {
           shapes.push_back(*shape);
         }
       }
@@ -288,7 +310,8 @@ std::optional<std::string> refuse_coopmat(const LowerContext& context) {
     if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
   }
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
-  if (coopmat_shapes(context.device()).empty()) return "no tile of its matrices fits the device's workgroups";
+  if (coopmat_shapes(context.device(), is_rounded(context.node())).empty())
+    return "no tile of its matrices fits the device's workgroups";
   return std::nullopt;
 }
 
@@ -298,21 +321,23 @@ double prefer_coopmat(const LowerContext& context) {
 }
 
 Lowered lower_coopmat(const LowerContext& context) {
-  return lower_coopmat_as(context, configured(context, in_order(coopmat_shapes(context.device()), context)));
+  return lower_coopmat_as(
+      context,
+      configured(context, in_order(coopmat_shapes(context.device(), is_rounded(context.node())), context)));
 }
 
 std::vector<std::string> coopmat_configurations(const LowerContext& context) {
-  return names_of(in_order(coopmat_shapes(context.device()), context));
+  return names_of(in_order(coopmat_shapes(context.device(), is_rounded(context.node())), context));
 }
 
-std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device) {
+std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device, bool rounded) {
   const std::vector<uint32_t> subgroup_sizes = matrix_subgroup_sizes(device);
   std::vector<CoopmatShape> shapes;
   if (subgroup_sizes.empty()) return shapes;
   for (const FlexibleShape& grain : half_grains(device, 0)) {
     for (const Arrangement& arrangement : arrangements) {
       if (!is_offered(arrangement, device)) continue;
-      if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device)) {
+      if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device, rounded)) {
         shapes.push_back(*shape);
       }
     }
@@ -331,7 +356,7 @@ std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) 
   if (half_grains(context.device(), 0).empty()) {
     return "the device lists no flexible matrix of f16 x f16 + f32 for a subgroup";
   }
-  if (coopmat_flexible_shapes(context.device()).empty()) {
+  if (coopmat_flexible_shapes(context.device(), is_rounded(context.node())).empty()) {
     return "no tile of flexible matrices fits the device's workgroups";
   }
   return std::nullopt;
@@ -342,11 +367,13 @@ double prefer_coopmat_flexible(const LowerContext& context) { return prefer_coop
 
 Lowered lower_coopmat_flexible(const LowerContext& context) {
   return lower_coopmat_flexible_as(
-      context, configured(context, in_order(coopmat_flexible_shapes(context.device()), context)));
+      context,
+      configured(context,
+                 in_order(coopmat_flexible_shapes(context.device(), is_rounded(context.node())), context)));
 }
 
 std::vector<std::string> coopmat_flexible_configurations(const LowerContext& context) {
-  return names_of(in_order(coopmat_flexible_shapes(context.device()), context));
+  return names_of(in_order(coopmat_flexible_shapes(context.device(), is_rounded(context.node())), context));
 }
 
 }  // namespace vitrine
