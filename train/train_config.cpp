@@ -18,6 +18,8 @@ constexpr std::array<std::pair<Optimizer, std::string_view>, 3> optimizer_names{
     {{Optimizer::sgd, "sgd"}, {Optimizer::adam, "adam"}, {Optimizer::adamw, "adamw"}}};
 constexpr std::array<std::pair<Schedule, std::string_view>, 2> schedule_names{
     {{Schedule::constant, "constant"}, {Schedule::cosine, "cosine"}}};
+constexpr std::array<std::pair<Precision, std::string_view>, 2> precision_names{
+    {{Precision::f32, "f32"}, {Precision::f16, "f16"}}};
 
 template <typename Names, typename Enum>
 std::string_view name_among(const Names& names, Enum value) {
@@ -93,13 +95,14 @@ void read_model(const Json& fields, ViTConfig& model, const std::string& origin)
 
 std::string_view name_of(Optimizer optimizer) { return name_among(optimizer_names, optimizer); }
 std::string_view name_of(Schedule schedule) { return name_among(schedule_names, schedule); }
+std::string_view name_of(Precision precision) { return name_among(precision_names, precision); }
 
 TrainConfig train_config_of(const Json& json, const std::string& origin) {
   const JsonObject object(json, origin);
   check_keys(object, json,
              {"model", "data", "optimizer", "lr", "momentum", "beta1", "beta2", "eps", "weight_decay",
               "clip_norm", "label_smoothing", "epochs", "batch_size", "accumulation", "schedule",
-              "warmup_steps", "min_lr", "seed"});
+              "warmup_steps", "min_lr", "seed", "precision"});
   TrainConfig c;
   const Json* model = object.find("model");
   if (!model)
@@ -130,6 +133,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   assign(c.warmup_steps, object.whole("warmup_steps"));
   assign(c.min_lr, object.number("min_lr"));
   assign(c.seed, object.whole("seed"));
+  read_name(object, "precision", precision_names, c.precision);
   c.validate(origin);
   return c;
 }
@@ -172,6 +176,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   json["warmup_steps"] = c.warmup_steps;
   json["min_lr"] = c.min_lr;
   json["seed"] = c.seed;
+  json["precision"] = name_of(c.precision);
   return json;
 }
 

@@ -13,8 +13,12 @@ namespace vitrine {
 
 enum class Optimizer : uint8_t { sgd, adam, adamw };
 enum class Schedule : uint8_t { constant, cosine };
+// What the blocks' products multiply, forwards and backwards: f32, or what f16 keeps of it, where the device
+// has units for that. Parameters, activations, gradients, sums and updates are f32 with both.
+enum class Precision : uint8_t { f32, f16 };
 std::string_view name_of(Optimizer optimizer);
 std::string_view name_of(Schedule schedule);
+std::string_view name_of(Precision precision);
 
 struct TrainConfig {
   ViTConfig model;
@@ -43,6 +47,7 @@ struct TrainConfig {
   uint64_t warmup_steps = 0;  // updates in which the learning rate rises to lr
   double min_lr = 0;          // where cosine ends
   uint64_t seed = 0;
+  Precision precision = Precision::f32;
 
   // Throws an Error that names `origin` and the first field that makes no sense.
   void validate(const std::string& origin) const;

@@ -86,6 +86,12 @@ std::unique_ptr<Executable> Trainer::prepare(Plan plan) {
 
 Trainer::~Trainer() = default;
 
+bool Trainer::rounds() const {
+  return std::ranges::any_of(step_plan().dispatches(), [](const Dispatch* dispatch) {
+    return dispatch->shader->variant.starts_with("rounded");
+  });
+}
+
 void Trainer::initialize(ConstantSource& weights) {
   finish();
   std::vector<float> values(layout_.elements);

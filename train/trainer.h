@@ -57,6 +57,9 @@ class Trainer {
   const TrainConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
   const Plan& step_plan() const { return step_->plan(); }
+  // Whether the step has a product of what f16 keeps of its operands. Where the configuration's precision is
+  // f16 and this is false, the device has nothing that it would be faster on.
+  bool rounds() const;
   const TrainerCounts& counts() const { return counts_; }
 
   // Takes parameters from `weights`; moments and counts begin at 0.

@@ -89,7 +89,9 @@ ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t 
 
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options) {
-  GraphBuilder builder(learned(layout, true));
+  LearnedParameters parameters_of_step = learned(layout, true);
+  parameters_of_step.rounded = config.precision == Precision::f16;
+  GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
   const ValueId result = append_model(builder, config, batch);
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);

@@ -38,13 +38,14 @@ extern "C" void ask_to_stop(int signal) {
   remove_unfinished_on(signal);  // whoever asks twice means it
 }
 
-TrainConfig config_of(const TrainFlags& flags) {
+TrainConfig config_of(const TrainFlags& flags, const CommonOptions& common) {
   TrainConfig config = read_train_config(flags.config);
   for (const std::string& assignment : flags.set) set_field(config.model, assignment);
   if (flags.epochs) config.epochs = *flags.epochs;
   if (flags.batch_size) config.batch_size = *flags.batch_size;
   if (flags.lr) config.lr = *flags.lr;
   if (flags.seed) config.seed = *flags.seed;
+  if (common.dtype != "auto") config.precision = common.dtype == "f16" ? Precision::f16 : Precision::f32;
   config.validate(flags.config);
   return config;
 }
@@ -82,7 +83,7 @@ void print_line(const nlohmann::ordered_json& line) {
 
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
-  const TrainConfig config = config_of(flags);
+  const TrainConfig config = config_of(flags, common);
   const std::filesystem::path out = flags.out;
   if (!flags.resume && path_exists(checkpoint_in(out), ErrorCode::failed)) {
     throw Error(ErrorCode::usage, shown(flags.out) +
@@ -95,9 +96,6 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
     throw Error(ErrorCode::usage, shown(flags.config) +
                                       " would be overwritten by the trained model's config.json, expected "
                                       "another --out");
-  }
-  if (common.dtype == "f16") {
-    throw Error(ErrorCode::usage, "--dtype is f16, training computes in f32 only");
   }
   const DatasetOptions data_options = dataset_options(config);
   const auto data = open_dataset(flags.data, Split::train, data_options);
@@ -123,6 +121,10 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                .layouts = flags.layouts,
                                .untuned = flags.untuned});
   TrainingRun run(pipelines, config, *data, options);
+  if (config.precision == Precision::f16 && !run.trainer().rounds()) {
+    warn("f16 was asked for, but " + device->capabilities().name +
+         " multiplies no f16 faster than f32; it trains in f32");
+  }
 
   StatusLine line;
   std::signal(SIGINT, ask_to_stop);

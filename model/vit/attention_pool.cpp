@@ -40,7 +40,10 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
   const auto linear = [&](const std::string& at, ValueId x, ValueId residual, DType out) {
     const ValueId weight = constant(builder, at + ".weight", dtype);
     return matmul(graph, path(at), x, weight,
-                  {.bias = constant(builder, at + ".bias", dtype), .residual = residual, .out = out});
+                  {.bias = constant(builder, at + ".bias", dtype),
+                   .residual = residual,
+                   .out = out,
+                   .rounded = builder.rounded()});
   };
   const ValueId latent = convert(graph, path("latent.convert"), constant(builder, "latent", dtype), dtype);
   // The same query for all images: projected once.

@@ -24,6 +24,8 @@ struct LearnedParameters {
   // Builds what only training does: dropout and stochastic depth are active, and attention keeps what its
   // derivative needs. It then has the input "step", the words of shaders/lib/step_state.h.
   bool training = false;
+  // The blocks' products may round what they multiply to f16 (MatmulOptions::rounded).
+  bool rounded = false;
 };
 
 class GraphBuilder {
@@ -45,6 +47,8 @@ class GraphBuilder {
   ValueId joined(std::span<const Parameter* const> parameters);
 
   bool training() const { return bool(step_); }
+  // As LearnedParameters has it.
+  bool rounded() const { return learned_.rounded; }
   // While training, zeros that part of x by chance and scales the rest so that the mean stays; else x.
   ValueId dropout(std::string name, ValueId x, double rate);
   // The same for all of a sample at once: stochastic depth. x [B, ..].

@@ -89,9 +89,13 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
   const ValueId bias = constant(builder, dotted(at, "bias"), dtype);
   if (!builder.training() || (config_.dropout == 0 && epilogue.drop_rate == 0)) {
     return matmul(graph, std::move(node), x, weight,
-                  {.bias = bias, .scale = epilogue.scale, .residual = epilogue.residual, .out = DType::f32});
+                  {.bias = bias,
+                   .scale = epilogue.scale,
+                   .residual = epilogue.residual,
+                   .out = DType::f32,
+                   .rounded = builder.rounded()});
   }
-  x = matmul(graph, node, x, weight, {.bias = bias, .out = DType::f32});
+  x = matmul(graph, node, x, weight, {.bias = bias, .out = DType::f32, .rounded = builder.rounded()});
   x = builder.dropout(node + ".dropout", x, config_.dropout);
   if (epilogue.scale) x = multiply(graph, node + ".scale", x, epilogue.scale);
   return end_branch(builder, node, x, epilogue);
@@ -166,8 +170,9 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.v = map("v");
   } else {
     const ValueId weight = constant(builder, "qkv.weight", dtype);
-    take_from_one(matmul(graph, path("qkv"), x, weight,
-                         {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype)}));
+    take_from_one(matmul(
+        graph, path("qkv"), x, weight,
+        {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype), .rounded = builder.rounded()}));
   }
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
@@ -208,7 +213,8 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
   MlpValues out;
   out.hidden = matmul(graph, path("fc1"), x, fc1,
                       {.bias = constant(builder, "fc1.bias", dtype),
-                       .activation = gated ? Activation::none : config_.activation});
+                       .activation = gated ? Activation::none : config_.activation,
+                       .rounded = builder.rounded()});
   if (gated) out.hidden = gated_product(graph, path("gate"), out.hidden, config_.activation);
   out.hidden = builder.dropout(path("hidden.dropout"), out.hidden, config_.dropout);
   out.out = last_linear(builder, "fc2", path("fc2"), out.hidden, epilogue);

@@ -142,6 +142,22 @@ TEST_CASE("blocks that are computed again draw the same numbers again") {
   }
 }
 
+TEST_CASE(
+    "vitrine train --dtype f16 rounds what matrix units multiply, or says that there is nothing to gain") {
+  test::test_device();
+  const Setting setting;
+  REQUIRE(setting.train("f32").status == 0);
+  const auto result = setting.train("f16", {"--dtype", "f16"});
+  INFO(result.err);
+  REQUIRE(result.status == 0);
+  const bool in_f32 = result.err.find("trains in f32") != std::string::npos;
+  CHECK((setting.model("f16") == setting.model("f32")) == in_f32);
+  CHECK_THAT(test::read_whole_file(setting.folder / "f16/training.json"),
+             ContainsSubstring(R"("precision": "f16")"));
+  check_failure(setting.train("f16", {"--dtype", "f32", "--resume"}), 4, {R"(precision is "f16", expected "f32")"});
+  check_failure(setting.train("f32", {"--dtype", "f16", "--resume"}), 4, {R"(precision is "f32", expected "f16")"});
+}
+
 TEST_CASE("vitrine train changes fields of the configuration's model") {
   test::test_device();
   const Setting setting;

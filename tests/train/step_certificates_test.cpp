@@ -20,6 +20,10 @@ std::vector<TrainConfig> shipped() {
     // What any device can bind of the largest.
     if (config.model.dim >= 768) config.batch_size = 16;
   }
+  for (size_t i = 0, count = configs.size(); i < count; ++i) {
+    configs.push_back(configs[i]);
+    configs.back().precision = Precision::f16;
+  }
   return configs;
 }
 
@@ -50,6 +54,7 @@ std::vector<TrainConfig> others() {
     c.optimizer = Optimizer::adam;
     c.accumulation = 2;
   });
+  add([](TrainConfig& c) { c.precision = Precision::f16; });
   add([](TrainConfig& c) { c.batch_size = 37; });  // no number of rows is a multiple of anything
   return configs;
 }

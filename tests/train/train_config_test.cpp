@@ -24,6 +24,7 @@ TEST_CASE("a training's configuration keeps what it doesn't say") {
   CHECK(c.momentum == TrainConfig().momentum);
   CHECK(c.batch_size == TrainConfig().batch_size);
   CHECK(c.schedule == Schedule::constant);
+  CHECK(c.precision == Precision::f32);
 }
 
 TEST_CASE("what a configuration is written as reads back as the same") {
@@ -32,7 +33,7 @@ TEST_CASE("what a configuration is written as reads back as the same") {
     "data": {"mean": [0.1], "std": [0.3], "class_names": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
     "momentum": 0.5, "beta1": 0.8, "beta2": 0.9, "eps": 1e-6, "weight_decay": 0.3, "clip_norm": 2,
     "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
-    "min_lr": 1e-5, "seed": 77})");
+    "min_lr": 1e-5, "seed": 77, "precision": "f16"})");
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
 }
 
@@ -41,6 +42,7 @@ TEST_CASE("configurations that make no sense are refused") {
        {R"({"model": {"classes": 1}})", R"({"model": {"classes": 10}, "lr": -1})",
         R"({"model": {"classes": 10}, "beta1": 1})", R"({"model": {"classes": 10}, "epochs": 0})",
         R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
+        R"({"model": {"classes": 10}, "precision": "bf16"})",
         R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
         R"({"model": {"classes": 10, "width": 3}})", R"({"model": 3})", R"([])",
         R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
