@@ -135,7 +135,7 @@ class Desk {
 
 // The command where there is no 16-bit storage: in f32 alone; nothing where that isn't what it is about.
 std::optional<std::string> without_f16(std::string command) {
-  for (const std::string both : {"f32,f16", "f16,f32"}) {
+  for (const std::string both : {"f32,f16", "f16,f32", "f32 f16"}) {
     for (size_t at = 0; (at = command.find(both)) != std::string::npos;)
       command.replace(at, both.size(), "f32");
   }
