@@ -130,12 +130,13 @@ struct TiledShape {
     const uint32_t vectors = step_k * (tile_m / 4 + tile_n / 4 + 2) + step_k / 8 * 4;
     return 16 * vectors * (ahead > 0 ? 2 : 1);
   }
+  // Blocks of 4 x 4 that an invocation stages in a step.
+  uint32_t loads() const { return to_u32(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads())); }
   // Of an invocation, about as compilers make of them (docs/zoo.md): its sums, a step's operands, what is
   // staged and where it comes from, and some 20 more, of which 8 wait for no load that is under way.
   uint32_t registers() const {
-    const uint32_t loads = to_u32(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads()));
-    const uint32_t staged = 16 * loads, operands = thread_m + thread_n;
-    return thread_m * thread_n + 4 * loads +
+    const uint32_t staged = 16 * loads(), operands = thread_m + thread_n;
+    return thread_m * thread_n + 4 * loads() +
            (ahead > 0 ? 20 + ahead * staged + operands : 12 + std::max(staged, operands));
   }
   TileWorth worth() const;

@@ -1,7 +1,6 @@
 // The shared-memory kernel of matmul (shaders/products/matmul_tiled.comp).
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -78,8 +77,11 @@ std::vector<TiledShape> shapes_for(const LowerContext& context) {
     if (crowds_rdna(shape, context.device())) shape.step_k /= 2;
     if (runs(shape, context.device())) running.push_back(shape);
   }
-  for (TiledShape shape :
-       within_registers(running, register_budget(context.device()), std::mem_fn(&TiledShape::registers))) {
+  // Columns that are staged on their way leave Intel's compiler an address more for each of their rows.
+  const bool columns = is_x_transposed(context.node()) || is_weight_transposed(context.node());
+  const uint32_t more = columns && context.device().subgroup_registers != 0 ? 12 : 0;
+  const auto registers = [&](const TiledShape& shape) { return shape.registers() + more * shape.loads(); };
+  for (TiledShape shape : within_registers(running, register_budget(context.device()), registers)) {
     shape.mixed = mixed;
     shape.one_way = stages_one_way(context.device());
     fitting.push_back(shape);
@@ -96,7 +98,7 @@ TileWorth TiledShape::worth() const {
   // loaded, turned and written there, of which NVK and Honeykrisp make some 200 and RADV 30 (docs/zoo.md:
   // 16x32 and 64x128); the loop; and what goes before and behind it.
   constexpr double turned_block = 120, loop = 16, stored_sum = 3, beginning = 60;
-  const auto blocks = static_cast<double>(ceil_div((tile_m + tile_n) / 4 * (step_k / 4), threads()));
+  const auto blocks = static_cast<double>(loads());
   const double values = static_cast<double>(thread_m + thread_n) * step_k;
   // A software driver gains nothing from shared memory, only from few barriers a multiply-add: 32x32 was
   // measured twice as fast as the tiles above it.
