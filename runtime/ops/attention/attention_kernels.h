@@ -70,6 +70,13 @@ std::vector<std::string> attention_tiled_configurations(const LowerContext& cont
 
 // ---- coopmat: VK_KHR_cooperative_matrix, f16 ---------------------------------------------------------
 
+// What it shares with coopmat_columns. Whether every row of every head begins at a multiple of eight elements
+// and is made of whole eights; q, k and v, by eight or by single values, behind them the results; and what
+// keeps a device or a node from either.
+bool rows_by_eight(const shader::AttentionParams& params);
+std::vector<Operand> staged_attention_operands(bool eights, bool store_lse);
+std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader);
+
 struct AttentionCoopmatShape {
   CooperativeShape matrix;
   uint32_t subgroup_size = 0;

@@ -123,14 +123,6 @@ std::optional<AttentionCoopmatShape> shape_of(const Arrangement& a, const Cooper
   return shape;
 }
 
-// True when every row of every head begins at a multiple of eight elements and is made of whole eights.
-bool by_eight(const shader::AttentionParams& p) {
-  return (p.key_width | p.value_width | p.q_stride | p.k_stride | p.v_stride | p.q_offset | p.k_offset |
-          p.v_offset) %
-             8 ==
-         0;
-}
-
 Work work_of(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
   // What a score costs beside its products: an exponential, maxima and sums; sixteen bytes from memory to
   // shared memory, sixteen of a fragment to registers; and a step's barriers, maxima and corrections, by what
@@ -218,7 +210,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
   shader::AttentionParams params = attention_params(context, blocks);
   params.scale *= std::numbers::log2e_v<float>;
   const bool store_lse = context.attributes().flag("store_lse");
-  const bool eights = by_eight(params);
+  const bool eights = rows_by_eight(params);
   const CooperativeShape& matrix = shape.matrix;
 
   Lowered lowered;
@@ -237,13 +229,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
                         {"by_eight", eights},
                         {"keep_queries", shape.keep_queries},
                         {"store_lse", store_lse}};
-  const std::array inputs{Operand::input(attention_input::q), Operand::input(attention_input::k),
-                          Operand::input(attention_input::v)};
-  dispatch.operands.assign(3, Operand::nothing());
-  if (eights) dispatch.operands.assign(inputs.begin(), inputs.end());
-  dispatch.operands.push_back(Operand::output(0));
-  dispatch.operands.push_back(store_lse ? Operand::output(1) : Operand::nothing());
-  for (const Operand& input : inputs) dispatch.operands.push_back(eights ? Operand::nothing() : input);
+  dispatch.operands = staged_attention_operands(eights, store_lse);
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.subgroup_size = shape.subgroup_size;
@@ -253,12 +239,30 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
   return lowered;
 }
 
-std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
+bool rows_by_eight(const shader::AttentionParams& p) {
+  return (p.key_width | p.value_width | p.q_stride | p.k_stride | p.v_stride | p.q_offset | p.k_offset |
+          p.v_offset) %
+             8 ==
+         0;
+}
+
+std::vector<Operand> staged_attention_operands(bool eights, bool store_lse) {
+  const std::array inputs{Operand::input(attention_input::q), Operand::input(attention_input::k),
+                          Operand::input(attention_input::v)};
+  std::vector<Operand> operands(3, Operand::nothing());
+  if (eights) operands.assign(inputs.begin(), inputs.end());
+  operands.push_back(Operand::output(0));
+  operands.push_back(store_lse ? Operand::output(1) : Operand::nothing());
+  for (const Operand& input : inputs) operands.push_back(eights ? Operand::nothing() : input);
+  return operands;
+}
+
+std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader) {
   if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
   if (context.attributes().number("scale") <= 0)
-    return "it scales the maximum of a row alone, and scale is not positive";
-  if (auto reason = refuse(context, "attention_coopmat", "f16")) return reason;
+    return "it scales the maximum of a query alone, and scale is not positive";
+  if (auto reason = refuse(context, shader, "f16")) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {
     return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
@@ -269,7 +273,12 @@ std::optional<std::string> refuse_attention_coopmat(const LowerContext& context)
     return "the device's subgroups neither shuffle nor vote";
   }
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
-  if (attention_coopmat_shapes(sizes, context.device()).empty()) {
+  return std::nullopt;
+}
+
+std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
+  if (auto reason = refuse_staged_attention(context, "attention_coopmat")) return reason;
+  if (attention_coopmat_shapes(attention_sizes(context), context.device()).empty()) {
     return "no block of its matrices fits the device's workgroups and registers";
   }
   return std::nullopt;

@@ -1,7 +1,5 @@
 // The matrix-unit kernel of attention whose scores never leave the registers
 // (shaders/attention/matrix_units/attention_coopmat_columns.comp).
-#include <vulkan/vulkan_core.h>
-
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -14,8 +12,6 @@
 
 namespace vitrine {
 namespace {
-
-constexpr uint64_t widest = 256;
 
 // How a workgroup works: subgroups, the queries of each, and the keys of a step. With two matrices of queries
 // each fragment of keys and values that is read from shared memory serves two products.
@@ -93,14 +89,6 @@ bool fits(const AttentionColumnsShape& shape, const AttentionSizes& sizes, const
          shape.threads() <= device.max_workgroup_size[0] &&
          (device.max_workgroup_subgroups == 0 || shape.subgroups <= device.max_workgroup_subgroups) &&
          shape.shared_bytes(sizes) <= shared_bytes_at_most;
-}
-
-// True when every row of every head begins at a multiple of eight elements and is made of whole eights.
-bool by_eight(const shader::AttentionParams& p) {
-  return (p.key_width | p.value_width | p.q_stride | p.k_stride | p.v_stride | p.q_offset | p.k_offset |
-          p.v_offset) %
-             8 ==
-         0;
 }
 
 Work work_of(const AttentionColumnsShape& shape, const AttentionSizes& sizes) {
@@ -182,7 +170,7 @@ Lowered lower_attention_columns_as(const LowerContext& context, const AttentionC
   shader::AttentionParams params = attention_params(context, blocks);
   params.scale *= std::numbers::log2e_v<float>;
   const bool store_lse = context.attributes().flag("store_lse");
-  const bool eights = by_eight(params);
+  const bool eights = rows_by_eight(params);
   const CooperativeShape& matrix = shape.matrix;
   const MatrixSums sums = context.device().matrix_sums;
 
@@ -203,13 +191,7 @@ Lowered lower_attention_columns_as(const LowerContext& context, const AttentionC
                         {"alternate", sums == MatrixSums::alternate},
                         {"transposed", sums == MatrixSums::transposed},
                         {"store_lse", store_lse}};
-  const std::array inputs{Operand::input(attention_input::q), Operand::input(attention_input::k),
-                          Operand::input(attention_input::v)};
-  dispatch.operands.assign(3, Operand::nothing());
-  if (eights) dispatch.operands.assign(inputs.begin(), inputs.end());
-  dispatch.operands.push_back(Operand::output(0));
-  dispatch.operands.push_back(store_lse ? Operand::output(1) : Operand::nothing());
-  for (const Operand& input : inputs) dispatch.operands.push_back(eights ? Operand::nothing() : input);
+  dispatch.operands = staged_attention_operands(eights, store_lse);
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.subgroup_size = shape.subgroup_size;
@@ -220,24 +202,10 @@ Lowered lower_attention_columns_as(const LowerContext& context, const AttentionC
 }
 
 std::optional<std::string> refuse_attention_columns(const LowerContext& context) {
-  if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
-  if (auto reason = refuse_drops(context)) return reason;
-  if (context.attributes().number("scale") <= 0)
-    return "it scales the maximum of a query alone, and scale is not positive";
-  if (auto reason = refuse(context, "attention_coopmat_columns", "f16")) return reason;
+  if (auto reason = refuse_staged_attention(context, "attention_coopmat_columns")) return reason;
   if (context.device().matrix_sums == MatrixSums::unknown)
     return "it isn't known how the device's matrices lie in its lanes";
-  const AttentionSizes sizes = attention_sizes(context);
-  if (std::max(sizes.key_width, sizes.value_width) > widest) {
-    return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
-           std::to_string(widest) + " is possible";
-  }
-  constexpr uint32_t needed = VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT;
-  if ((context.device().subgroup_operations & needed) != needed) {
-    return "the device's subgroups neither shuffle nor vote";
-  }
-  if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
-  if (attention_columns_shapes(sizes, context.device()).empty()) {
+  if (attention_columns_shapes(attention_sizes(context), context.device()).empty()) {
     return "no block of its matrices fits the device's workgroups and registers";
   }
   return std::nullopt;
