@@ -122,8 +122,8 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                .untuned = flags.untuned});
   TrainingRun run(pipelines, config, *data, options);
   if (config.precision == Precision::f16 && !run.trainer().rounds()) {
-    warn("f16 was asked for, but " + device->capabilities().name +
-         " multiplies no f16 faster than f32; it trains in f32");
+    warn("f16 was asked for, but no product of this training is of f16 on " + device->capabilities().name +
+         "; it trains in f32");
   }
 
   StatusLine line;
