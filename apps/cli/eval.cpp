@@ -34,7 +34,8 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   const TestResult result =
       evaluate_on(runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); });
   progress.clear();
-  const nlohmann::ordered_json line{{"test_loss", result.loss}, {"test_accuracy", result.accuracy}};
+  const nlohmann::ordered_json line{
+      {"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}};
   std::printf("%s\n", line.dump().c_str());
 }
 
