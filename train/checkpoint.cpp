@@ -77,7 +77,8 @@ uint64_t version_of(const Fields& fields) {
 }
 
 // What may change while a training rests.
-constexpr std::string_view free_settings[] = {"/max_skipped_steps", "/validate_every", "/patience", "/keep"};
+constexpr std::string_view free_settings[] = {"/max_skipped_steps", "/validate_every", "/patience", "/keep",
+                                              "/tensorboard"};
 
 // Whether each update so far had the learning rate that it would have had now.
 bool same_rates(const TrainConfig& before, const TrainConfig& now, uint64_t updates_an_epoch,
@@ -168,6 +169,8 @@ void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const 
                      {"validations", std::to_string(history.best.count)},
                      {"validations_since_best", std::to_string(history.best.since)},
                      {"validated_at", std::to_string(history.best.newest)},
+                     {"log_bytes", std::to_string(history.log.csv)},
+                     {"event_bytes", std::to_string(history.log.events)},
                      {"best_loss", text_of(history.best.loss)},
                      {"best_accuracy", text_of(history.best.accuracy)}});
 }
@@ -214,7 +217,8 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& tra
                                  .since = fields.whole("validations_since_best"),
                                  .newest = fields.whole("validated_at"),
                                  .loss = fields.number("best_loss"),
-                                 .accuracy = fields.number("best_accuracy")}};
+                                 .accuracy = fields.number("best_accuracy")},
+                        .log = {.csv = fields.whole("log_bytes"), .events = fields.whole("event_bytes")}};
     counts.skipped = fields.whole("skipped");
     if (counts.skipped > counts.updates) {
       fields.fail("skipped", std::to_string(counts.skipped), "no more than the updates");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "train/trainer.h"
+#include "train/training_log.h"
 #include "train/validation.h"
 
 namespace vitrine {
@@ -15,6 +16,7 @@ namespace vitrine {
 struct TrainingHistory {
   uint64_t skipped_in_a_row = 0;  // updates that were left out, up to the newest one
   BestValidation best;
+  LogSizes log;
   bool operator==(const TrainingHistory&) const = default;
 };
 

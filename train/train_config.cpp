@@ -115,7 +115,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
                             "beta1",           "beta2",    "eps",        "weight_decay", "clip_norm",
                             "label_smoothing", "epochs",   "batch_size", "accumulation", "schedule",
                             "warmup_steps",    "min_lr",   "seed",       "precision",    "max_skipped_steps",
-                            "validate_every",  "patience", "keep"});
+                            "validate_every",  "patience", "keep",       "tensorboard"});
   TrainConfig c;
   const Json* model = object.find("model");
   if (!model)
@@ -151,6 +151,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   read_validate_every(object, c.validate_every);
   assign(c.patience, object.whole("patience"));
   assign(c.keep, object.whole("keep"));
+  assign(c.tensorboard, object.flag("tensorboard"));
   c.validate(origin);
   return c;
 }
@@ -202,6 +203,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   }
   json["patience"] = c.patience;
   json["keep"] = c.keep;
+  json["tensorboard"] = c.tensorboard;
   return json;
 }
 

@@ -116,6 +116,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
   if (has_to || (options_.resume && path_exists(checkpoint, ErrorCode::failed))) {
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
     reported_updates_ = trainer_.counts().updates;
+    reported_skipped_ = trainer_.counts().skipped;
     settings_written_ = !has_to && path_exists(settings_in(options_.out), ErrorCode::failed) &&
                         holds_text(settings_in(options_.out), settings_text(config_));
     return;
@@ -139,6 +140,7 @@ std::vector<std::string> TrainingRun::class_names() const {
 void TrainingRun::save() {
   if (options_.out.empty()) return;
   if (!std::exchange(settings_written_, true)) write_settings(options_.out);
+  if (log_) position_.history.log = log_->flush();
   save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
 }
 
@@ -156,8 +158,16 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
   settle();
   require_no_other_settings(config_, folder);
   std::vector<std::string> names = model_file_names();
-  for (const auto& path : {checkpoint_in({}), settings_in({})}) names.push_back(path.string());
+  const std::filesystem::path logs[] = {log_in({}), events_in({})};
+  for (const auto& path : {checkpoint_in({}), settings_in({}), logs[0], logs[1]})
+    names.push_back(path.string());
   AtomicFolder written(folder, names);
+  // What a training that goes on from there has told so far stays.
+  for (const auto& log : logs) {
+    if (path_exists(folder / log, ErrorCode::failed)) {
+      write_file_atomically(written.path() / log, MappedFile(folder / log).bytes());
+    }
+  }
   // After an epoch's last batch the next one begins.
   const TrainingPosition here = position_.batch < batches_an_epoch() ? position_ : next_epoch(position_);
   save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
@@ -177,11 +187,13 @@ void TrainingRun::report(const BatchResult& result) {
     uint64_t& in_a_row = position_.history.skipped_in_a_row;
     in_a_row = skipped ? in_a_row + 1 : 0;
     ++reported_updates_;
+    reported_skipped_ += skipped;
     if (skipped && in_a_row >= config_.max_skipped_steps && !lost_at_) {
       lost_at_ = reported_updates_;
     }
   }
   position_.samples += result.samples;
+  log_result(result);
   seen_samples_ += result.samples;
   ++seen_batches_;
   if (!events_ || !events_->progress) return;
@@ -197,6 +209,24 @@ void TrainingRun::report(const BatchResult& result) {
        .loss = epoch_loss(),
        .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0,
        .seconds_left = each * static_cast<double>(total - done)});
+}
+
+// The batches of an update are one line.
+void TrainingRun::log_result(const BatchResult& result) {
+  group_loss_sum_ += result.loss * static_cast<double>(result.samples);
+  group_samples_ += result.samples;
+  if (!result.update) return;
+  const double loss =
+      std::exchange(group_loss_sum_, 0) / static_cast<double>(std::exchange(group_samples_, 0));
+  if (!log_) return;
+  log_->add(UpdateLine{
+      .update = reported_updates_,
+      .epoch = position_.epoch + 1,
+      .loss = loss,
+      .learning_rate = learning_rate(config_, reported_updates_ - 1, total_updates(config_, data_.count())),
+      .gradient_norm = result.update->gradient_norm,
+      .skipped = reported_skipped_,
+      .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0});
 }
 
 double TrainingRun::epoch_loss() const { return position_.loss_sum / static_cast<double>(position_.losses); }
@@ -246,7 +276,10 @@ std::optional<ValidationResult> TrainingRun::validate(const std::atomic<bool>& s
   const uint64_t updates = trainer_.counts().updates;
   const bool best = position_.history.best.add(updates, result);
   write_models(best);
-  return ValidationResult{.update = updates, .epoch = position_.epoch + 1, .result = result, .best = best};
+  const ValidationResult validation{
+      .update = updates, .epoch = position_.epoch + 1, .result = result, .best = best};
+  if (log_) log_->add(validation);
+  return validation;
 }
 
 void TrainingRun::write_models(bool best) {
@@ -268,8 +301,12 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       const AtomicFolder tried(folder, model_file_names());
     }
   }
-  if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty())
-    keep();  // if it wasn't killed before
+  if (!options_.out.empty()) {
+    log_ = std::make_unique<TrainingLog>(options_.out, config_.tensorboard, position_.history.log);
+    if (trainer_.counts().updates == 0) log_->add_pictures(data_);
+  }
+  // What it was killed before.
+  if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty()) keep();
   const uint64_t batches = batches_an_epoch();
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
   LoaderOptions loading = loader_options(config_);

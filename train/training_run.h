@@ -107,6 +107,7 @@ class TrainingRun {
   void write_settings(const std::filesystem::path& folder) const;
   void take();
   void report(const BatchResult& result);
+  void log_result(const BatchResult& result);
   double epoch_loss() const;
   void end_where_lost();
   std::vector<std::string> class_names() const;
@@ -120,6 +121,9 @@ class TrainingRun {
   std::vector<BatchResult> results_;
   const TrainingEvents* events_ = nullptr;  // while run() runs
   bool settings_written_ = false;
+  std::unique_ptr<TrainingLog> log_;  // from run() on, where there is a folder
+  double group_loss_sum_ = 0;         // of the batches behind the last update
+  uint64_t group_samples_ = 0, reported_skipped_ = 0;
   uint64_t reported_updates_ = 0;  // of the whole training: those of which report() was told
   std::optional<uint64_t>
       lost_at_{};  // the update with which there were too many in a row that were left out

@@ -31,6 +31,7 @@ struct TrainFlags {
   bool resume = false, recompute = false, untuned = false;
   std::optional<std::string> validate_every;
   std::optional<uint64_t> patience, keep;
+  bool tensorboard = false;
 };
 
 // Set by Ctrl-C and by a polite kill; looked at after every batch.
@@ -63,6 +64,7 @@ TrainConfig config_of(const TrainFlags& flags, const CommonOptions& common) {
   if (flags.validate_every) config.validate_every = validate_every_of(*flags.validate_every);
   if (flags.patience) config.patience = *flags.patience;
   if (flags.keep) config.keep = *flags.keep;
+  if (flags.tensorboard) config.tensorboard = true;
   config.validate(flags.config);
   return config;
 }
@@ -236,6 +238,8 @@ void add_train(CLI::App& app, const CommonOptions& common) {
       "model kept; instead of the configuration's");
   command->add_option("--patience", flags->patience,
                       "Ends after so many validations without a better one; 0: never");
+  command->add_flag("--tensorboard", flags->tensorboard,
+                    "Writes TensorBoard's events besides --out's log.csv");
   command->add_option("--keep", flags->keep,
                       "Checkpoints to keep: with more than 1 those of the last epochs' ends, too");
   command->add_option("--variant", flags->variants,

@@ -6,9 +6,11 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "model/files/safetensors.h"
 #include "tests/apps/train_setting.h"
@@ -43,6 +45,37 @@ std::set<std::string> names_in(const fs::path& folder) {
     if (!entry.path().filename().string().starts_with('.')) names.insert(entry.path().filename().string());
   }
   return names;
+}
+
+// log.csv without the column that time decides.
+std::string without_speed(const fs::path& file) {
+  std::istringstream lines(test::read_whole_file(file));
+  std::string result;
+  for (std::string line; std::getline(lines, line); result += '\n') {
+    std::istringstream fields(line);
+    std::string field;
+    for (int column = 0; std::getline(fields, field, ','); ++column) {
+      if (column != 6) result += field + ",";
+    }
+  }
+  return result;
+}
+
+// The lengths and steps of all records: an Event's step lies behind its time.
+std::string steps_of_events(const fs::path& file) {
+  const std::string bytes = test::read_whole_file(file);
+  std::string result;
+  for (size_t at = 0; at < bytes.size();) {
+    uint64_t length = 0;
+    std::memcpy(&length, &bytes.at(at), sizeof length);
+    REQUIRE(at + 16 + length <= bytes.size());
+    const auto byte = [&](size_t i) {
+      return std::to_string(static_cast<unsigned char>(bytes[at + 12 + i]));
+    };
+    result += std::to_string(length) + " " + byte(9) + " " + byte(10) + "\n";
+    at += 16 + length;
+  }
+  return result;
 }
 
 }  // namespace
@@ -252,6 +285,47 @@ TEST_CASE("a folder with val and test is validated on the one and tested on the 
   CHECK_THAT(validated.err, ContainsSubstring("val/a/0.png"));
 }
 
+TEST_CASE("vitrine train leaves a log of every update and every validation") {
+  test::test_device();
+  const TrainSetting setting(R"({"epochs": 2})");
+  const auto result = setting.train("out", {"--validate-every", "epoch"});
+  REQUIRE(result.status == 0);
+  const auto said = lines_of(result.out);
+  std::istringstream lines(test::read_whole_file(setting.folder / "out/log.csv"));
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line + ",");
+    std::vector<std::string>& row = rows.emplace_back();
+    for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
+    REQUIRE(row.size() == 11);
+  }
+  REQUIRE(rows.size() == 1 + 2 * (4 + 1));
+  CHECK(rows[0][0] == "step");
+  // Four updates of the warmup: lr / 4 and so on. Three groups of 32 samples and one of 4.
+  double loss = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(rows[1 + i][0] == std::to_string(i + 1));
+    CHECK(rows[1 + i][1] == "1");
+    loss += std::stod(rows[1 + i][2]) * (i < 3 ? 2 : 1) / 7;
+    CHECK_THAT(std::stod(rows[1 + i][3]), WithinRel(0.01 * static_cast<double>(i + 1) / 4, 1e-12));
+    CHECK(std::stod(rows[1 + i][4]) > 0);
+    CHECK(rows[1 + i][5] == "0");
+    CHECK(rows[1 + i][7].empty());
+  }
+  CHECK_THAT(loss, WithinRel(said[0].at("loss").get<double>(), 1e-6));
+  CHECK(rows[5][0] == "4");
+  CHECK(std::stod(rows[5][7]) == said[0].at("val_loss"));
+  CHECK(std::stod(rows[5][8]) == said[0].at("val_accuracy"));
+  CHECK(rows[5][10] == "1");
+  CHECK(rows[10][0] == "8");
+  CHECK(!fs::exists(setting.folder / "out/events.out.tfevents.0.vitrine"));
+  // A log that is another's is nobody's to shorten.
+  fs::create_directory(setting.folder / "other");
+  setting.folder.file("other/log.csv", "mine\n");
+  check_failure(setting.train("other"), 2, {"log.csv", "another folder"});
+  CHECK(test::read_whole_file(setting.folder / "other/log.csv") == "mine\n");
+}
+
 TEST_CASE("a training ends early where it gets no better") {
   test::test_device();
   // Nothing is learnt at a rate of 0, so that the first validation stays the best.
@@ -297,16 +371,21 @@ TEST_CASE("the last checkpoints are kept, and any of them is one to go on from")
 
 TEST_CASE("training with validation that is killed at any moment comes to the same files") {
   test::test_device();
-  const TrainSetting setting(R"({"lr": 0.05, "epochs": 5, "validate_every": 3, "keep": 2})");
+  const TrainSetting setting(
+      R"({"lr": 0.05, "epochs": 5, "validate_every": 3, "keep": 2, "tensorboard": true})");
   REQUIRE(setting.train("whole").status == 0);
   const auto files = [&](const std::string& out) {
     const fs::path folder = setting.folder / out;
     return std::vector<std::string>{test::read_whole_file(folder / "best/model.safetensors"),
                                     test::read_whole_file(folder / "best/config.json"),
                                     test::read_whole_file(folder / "last/model.safetensors"),
-                                    test::read_whole_file(folder / "last/preprocessor_config.json")};
+                                    test::read_whole_file(folder / "last/preprocessor_config.json"),
+                                    without_speed(folder / "log.csv"),
+                                    steps_of_events(folder / "events.out.tfevents.0.vitrine")};
   };
   const std::vector<std::string> wanted = files("whole");
+  CHECK(std::ranges::count(wanted[4], '\n') == 1 + 20 + 7);
+  CHECK(std::ranges::count(wanted[5], '\n') == 1 + 8 + 20 + 7);
   std::mt19937 random(11);
   int killed = 0;
   for (int training = 0; killed < 12; ++training) {

@@ -33,7 +33,7 @@ TEST_CASE("what a configuration is written as reads back as the same") {
     "data": {"mean": [0.1], "std": [0.3], "class_names": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
     "momentum": 0.5, "beta1": 0.8, "beta2": 0.9, "eps": 1e-6, "weight_decay": 0.3, "clip_norm": 2,
     "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
-    "min_lr": 1e-5, "seed": 77, "precision": "f16", "max_skipped_steps": 3, "validate_every": 40, "patience": 2, "keep": 5})");
+    "min_lr": 1e-5, "seed": 77, "precision": "f16", "max_skipped_steps": 3, "validate_every": 40, "patience": 2, "keep": 5, "tensorboard": true})");
   CHECK(c.keep == 5);
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
   c.validate_every = TrainConfig::every_epoch;
