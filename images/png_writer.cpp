@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
@@ -17,7 +18,7 @@ namespace {
 
 class PngWriter {
  public:
-  explicit PngWriter(AtomicFile& file) : file_(file) {
+  explicit PngWriter(std::vector<std::byte>& file) : file_(file) {
     png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, this, on_error, on_warning);
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
   }
@@ -30,7 +31,7 @@ class PngWriter {
     run(width, height, channels, bytes);
     return true;
   }
-  // What AtomicFile threw, if that was the reason: it could not pass through libpng.
+  // What was thrown where the bytes go, if that was the reason: it could not pass through libpng.
   std::exception_ptr thrown() const { return thrown_; }
   const char* words() const { return info_ == nullptr ? "out of memory" : words_.data(); }
 
@@ -62,7 +63,7 @@ class PngWriter {
   }
   bool pass_on(const std::byte* bytes, size_t count) noexcept {
     try {
-      file_.write({bytes, count});
+      file_.insert(file_.end(), bytes, bytes + count);
       return true;
     } catch (...) {
       thrown_ = std::current_exception();
@@ -70,7 +71,7 @@ class PngWriter {
     }
   }
 
-  AtomicFile& file_;
+  std::vector<std::byte>& file_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::jmp_buf jump_;
@@ -80,23 +81,28 @@ class PngWriter {
 
 }  // namespace
 
-void write_png(const std::filesystem::path& path, uint32_t width, uint32_t height, uint32_t channels,
-               std::span<const uint8_t> bytes) {
+std::vector<std::byte> png_of(uint32_t width, uint32_t height, uint32_t channels,
+                              std::span<const uint8_t> bytes, const std::string& name) {
   const bool fits = (channels == 1 || channels == 3 || channels == 4) && width > 0 && height > 0 &&
                     bytes.size() == uint64_t{width} * height * channels;
   if (!fits) {
-    throw Error(ErrorCode::usage, "cannot write " + shown(path) + ": " + std::to_string(bytes.size()) +
+    throw Error(ErrorCode::usage, "cannot write " + name + ": " + std::to_string(bytes.size()) +
                                       " bytes are no picture of " + std::to_string(width) + "x" +
                                       std::to_string(height) + " pixels with " + std::to_string(channels) +
                                       " channels (1, 3 or 4)");
   }
-  AtomicFile file(path);
+  std::vector<std::byte> file;
   PngWriter writer(file);
   if (!writer.write(width, height, channels, bytes.data())) {
     if (writer.thrown()) std::rethrow_exception(writer.thrown());
-    throw Error(ErrorCode::failed, "cannot write " + shown(path) + ": " + writer.words());
+    throw Error(ErrorCode::failed, "cannot write " + name + ": " + writer.words());
   }
-  file.commit();
+  return file;
+}
+
+void write_png(const std::filesystem::path& path, uint32_t width, uint32_t height, uint32_t channels,
+               std::span<const uint8_t> bytes) {
+  write_file_atomically(path, png_of(width, height, channels, bytes, shown(path)));
 }
 
 }  // namespace vitrine

@@ -1,9 +1,12 @@
 // PNG out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace vitrine {
 
@@ -12,5 +15,9 @@ namespace vitrine {
 // width * height * channels.
 void write_png(const std::filesystem::path& path, uint32_t width, uint32_t height, uint32_t channels,
                std::span<const uint8_t> bytes);
+
+// The same in memory; `name` stands for it in messages.
+std::vector<std::byte> png_of(uint32_t width, uint32_t height, uint32_t channels,
+                              std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace vitrine

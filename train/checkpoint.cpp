@@ -1,7 +1,9 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -13,7 +15,10 @@
 namespace vitrine {
 namespace {
 
-constexpr std::string_view format = "vitrine training 1";
+// The format's name ended in the number, 1, before there was a version to count: no losses that aren't
+// finite.
+constexpr std::string_view format = "vitrine training", first_format = "vitrine training 1";
+constexpr uint64_t version = 2;
 
 // Hexadecimal, so that the same bits come back.
 std::string text_of(double value) {
@@ -59,19 +64,71 @@ class Fields {
   const SafetensorsFile& file_;
 };
 
-// The first setting in which two configurations differ.
-void require_same_config(const Fields& fields, const std::string& saved, const std::string& now) {
-  if (saved == now) return;
-  const auto before = nlohmann::json::parse(saved, nullptr, false).flatten();
-  const auto wanted = nlohmann::json::parse(now, nullptr, false).flatten();
-  for (const auto& [key, value] : wanted.items()) {
-    const std::string was = before.contains(key) ? before[key].dump() : "nothing";
-    if (was != value.dump()) {
-      fields.fail("the training's setting " + key.substr(1), was,
-                  value.dump() + " as now: a training goes on with the settings that it began with");
+uint64_t version_of(const Fields& fields) {
+  const std::string& found = fields.text("format");
+  if (found == first_format) return 1;
+  if (found != format) fields.fail("the format", "'" + found + "'", "'" + std::string(format) + "'");
+  const uint64_t written = fields.whole("version");
+  if (written < 2 || written > version) {
+    fields.fail("the version", std::to_string(written),
+                "at most " + std::to_string(version) + ", which is what this program writes");
+  }
+  return written;
+}
+
+// What may change while a training rests.
+constexpr std::string_view free_settings[] = {"/max_skipped_steps", "/validate_every", "/patience", "/keep",
+                                              "/tensorboard"};
+
+// Whether each update so far had the learning rate that it would have had now.
+bool same_rates(const TrainConfig& before, const TrainConfig& now, uint64_t updates_an_epoch,
+                uint64_t updates) {
+  for (uint64_t i = 0; i < updates; ++i) {
+    if (learning_rate(before, i, before.epochs * updates_an_epoch) !=
+        learning_rate(now, i, now.epochs * updates_an_epoch)) {
+      return false;
     }
   }
-  fields.fail("the configuration", "another", "the one of this training");
+  return true;
+}
+
+// Refuses the first setting in which two configurations differ, and by which the numbers would.
+void require_same_config(const Fields& fields, const std::string& path, const TrainingIdentity& identity) {
+  const auto saved = nlohmann::json::parse(fields.text("config"), nullptr, false);
+  if (saved.is_discarded()) fields.fail("the configuration", "no JSON", "the one of a training");
+  // What an older version didn't know is what it did without.
+  TrainConfig before = train_config_of(saved, path);
+  const uint64_t updates = fields.whole("updates"), epochs = fields.whole("epoch");
+  const auto refuse = [&](const std::string& setting, const std::string& was, const std::string& now,
+                          const std::string& why) {
+    fields.fail("the training's setting " + setting, was, now + " as now: " + why);
+  };
+  if (before.epochs != identity.config.epochs) {
+    const std::string was = std::to_string(before.epochs), now = std::to_string(identity.config.epochs);
+    if (identity.config.epochs < epochs) {
+      refuse("epochs", was, now, std::to_string(epochs) + " of them are done");
+    }
+    TrainConfig longer = before;
+    longer.epochs = identity.config.epochs;
+    if (!same_rates(before, longer, identity.updates_an_epoch, updates)) {
+      refuse("epochs", was, now,
+             "by the schedule '" + std::string(name_of(before.schedule)) +
+                 "' the learning rates of the updates that are made would have been others");
+    }
+    before.epochs = identity.config.epochs;
+  }
+  const nlohmann::json had = nlohmann::json(to_json(before)).flatten(),
+                       wanted = nlohmann::json(to_json(identity.config)).flatten();
+  for (const nlohmann::json& keys : {wanted, had}) {
+    for (const auto& [key, value] : keys.items()) {
+      if (std::ranges::find(free_settings, key) != std::end(free_settings)) continue;
+      const std::string was = had.contains(key) ? had[key].dump() : "nothing";
+      const std::string now = wanted.contains(key) ? wanted[key].dump() : "nothing";
+      if (was != now) {
+        refuse(key.substr(1), was, now, "a training goes on with the settings that it began with");
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -92,27 +149,38 @@ void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const 
     }
   }
   const TrainerCounts& counts = trainer.counts();
+  const TrainingHistory& history = position.history;
   write_safetensors(path, tensors,
                     {{"format", std::string(format)},
-                     {"config", identity.config},
+                     {"version", std::to_string(version)},
+                     {"config", to_json(identity.config).dump()},
                      {"data", identity.data},
                      {"updates", std::to_string(counts.updates)},
                      {"passes", std::to_string(counts.passes)},
+                     {"skipped", std::to_string(counts.skipped)},
                      {"epoch", std::to_string(position.epoch)},
                      {"batch", std::to_string(position.batch)},
                      {"samples", std::to_string(position.samples)},
                      {"loss_sum", text_of(position.loss_sum)},
-                     {"seconds", text_of(position.seconds)}});
+                     {"losses", std::to_string(position.losses)},
+                     {"seconds", text_of(position.seconds)},
+                     {"epoch_skipped", std::to_string(position.skipped)},
+                     {"skipped_in_a_row", std::to_string(history.skipped_in_a_row)},
+                     {"validations", std::to_string(history.best.count)},
+                     {"validations_since_best", std::to_string(history.best.since)},
+                     {"validated_at", std::to_string(history.best.newest)},
+                     {"log_bytes", std::to_string(history.log.csv)},
+                     {"event_bytes", std::to_string(history.log.events)},
+                     {"best_loss", text_of(history.best.loss)},
+                     {"best_accuracy", text_of(history.best.accuracy)}});
 }
 
 TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& trainer,
                                  const TrainingIdentity& identity) {
   const SafetensorsFile file(path);
   const Fields fields(file);
-  if (fields.text("format") != format) {
-    fields.fail("the format", "'" + fields.text("format") + "'", "'" + std::string(format) + "'");
-  }
-  require_same_config(fields, fields.text("config"), identity.config);
+  const uint64_t written = version_of(fields);
+  require_same_config(fields, path.string(), identity);
   if (fields.text("data") != identity.data) {
     fields.fail("the data set", fields.text("data"), identity.data + ", on which this training is to go on");
   }
@@ -134,12 +202,28 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& tra
       std::memcpy(values.data() + first, file.bytes(*tensor).data(), file.bytes(*tensor).size());
     }
   }
-  const TrainingPosition position{.epoch = fields.whole("epoch"),
-                                  .batch = fields.whole("batch"),
-                                  .loss_sum = fields.number("loss_sum"),
-                                  .samples = fields.whole("samples"),
-                                  .seconds = fields.number("seconds")};
-  const TrainerCounts counts{.updates = fields.whole("updates"), .passes = fields.whole("passes")};
+  TrainingPosition position{.epoch = fields.whole("epoch"),
+                            .batch = fields.whole("batch"),
+                            .loss_sum = fields.number("loss_sum"),
+                            .losses = fields.whole("batch"),
+                            .samples = fields.whole("samples"),
+                            .seconds = fields.number("seconds")};
+  TrainerCounts counts{.updates = fields.whole("updates"), .passes = fields.whole("passes")};
+  if (written >= 2) {
+    position.losses = fields.whole("losses");
+    position.skipped = fields.whole("epoch_skipped");
+    position.history = {.skipped_in_a_row = fields.whole("skipped_in_a_row"),
+                        .best = {.count = fields.whole("validations"),
+                                 .since = fields.whole("validations_since_best"),
+                                 .newest = fields.whole("validated_at"),
+                                 .loss = fields.number("best_loss"),
+                                 .accuracy = fields.number("best_accuracy")},
+                        .log = {.csv = fields.whole("log_bytes"), .events = fields.whole("event_bytes")}};
+    counts.skipped = fields.whole("skipped");
+    if (counts.skipped > counts.updates) {
+      fields.fail("skipped", std::to_string(counts.skipped), "no more than the updates");
+    }
+  }
   for (const auto& [name, values] : buffers) trainer.write(name, values);
   trainer.set_counts(counts);
   return position;

@@ -27,7 +27,7 @@ std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::file
 }
 
 TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, uint64_t batch,
-                       const std::function<void(uint64_t)>& progress) {
+                       const std::function<void(uint64_t)>& progress, const TakeResults& take) {
   BatchLoader loader(data, {.batch_size = static_cast<uint32_t>(batch),
                             .shuffle = false,
                             .values = preprocess_of(model).values(model.config.channels),
@@ -39,6 +39,7 @@ TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, 
     const std::vector<float> results =
         runner.run(std::span(images).first(made->size * runner.image_elements()), batch);
     sums.add(results, std::span(labels).first(made->size));
+    if (take) take(results, std::span(labels).first(made->size));
     if (progress) progress(sums.samples());
   }
   return sums.result();

@@ -18,8 +18,9 @@ namespace vitrine {
 std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::filesystem::path& folder,
                                              Split split);
 
-// Of the model's own result. `progress` is told how many samples are done.
+// Of the model's own result, which `take` is told batch by batch. `progress` is told how many samples are
+// done.
 TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, uint64_t batch,
-                       const std::function<void(uint64_t)>& progress = {});
+                       const std::function<void(uint64_t)>& progress = {}, const TakeResults& take = {});
 
 }  // namespace vitrine

@@ -71,6 +71,18 @@ void read_class_names(const JsonObject& object, std::vector<std::string>& names)
   }
 }
 
+void read_validate_every(const JsonObject& object, uint64_t& value) {
+  const Json* json = object.find("validate_every");
+  if (!json) return;
+  if (json->is_number_unsigned()) {
+    value = json->get<uint64_t>();
+  } else if (json->is_string() && json->get<std::string>() == "epoch") {
+    value = TrainConfig::every_epoch;
+  } else {
+    object.fail("validate_every", *json, "\"epoch\" or a number of updates");
+  }
+}
+
 // A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
 void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : json.items()) {
@@ -99,10 +111,11 @@ std::string_view name_of(Precision precision) { return name_among(precision_name
 
 TrainConfig train_config_of(const Json& json, const std::string& origin) {
   const JsonObject object(json, origin);
-  check_keys(object, json,
-             {"model", "data", "optimizer", "lr", "momentum", "beta1", "beta2", "eps", "weight_decay",
-              "clip_norm", "label_smoothing", "epochs", "batch_size", "accumulation", "schedule",
-              "warmup_steps", "min_lr", "seed", "precision"});
+  check_keys(object, json, {"model",           "data",     "optimizer",  "lr",           "momentum",
+                            "beta1",           "beta2",    "eps",        "weight_decay", "clip_norm",
+                            "label_smoothing", "epochs",   "batch_size", "accumulation", "schedule",
+                            "warmup_steps",    "min_lr",   "seed",       "precision",    "max_skipped_steps",
+                            "validate_every",  "patience", "keep",       "tensorboard"});
   TrainConfig c;
   const Json* model = object.find("model");
   if (!model)
@@ -134,6 +147,11 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   assign(c.min_lr, object.number("min_lr"));
   assign(c.seed, object.whole("seed"));
   read_name(object, "precision", precision_names, c.precision);
+  assign(c.max_skipped_steps, object.whole("max_skipped_steps"));
+  read_validate_every(object, c.validate_every);
+  assign(c.patience, object.whole("patience"));
+  assign(c.keep, object.whole("keep"));
+  assign(c.tensorboard, object.flag("tensorboard"));
   c.validate(origin);
   return c;
 }
@@ -177,6 +195,15 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   json["min_lr"] = c.min_lr;
   json["seed"] = c.seed;
   json["precision"] = name_of(c.precision);
+  json["max_skipped_steps"] = c.max_skipped_steps;
+  if (c.validate_every == TrainConfig::every_epoch) {
+    json["validate_every"] = "epoch";
+  } else {
+    json["validate_every"] = c.validate_every;
+  }
+  json["patience"] = c.patience;
+  json["keep"] = c.keep;
+  json["tensorboard"] = c.tensorboard;
   return json;
 }
 
@@ -215,6 +242,10 @@ void TrainConfig::validate(const std::string& origin) const {
   count("epochs", epochs, 1'000'000);
   count("batch_size", batch_size, 65'536);
   count("accumulation", accumulation, 65'536);
+  count("max_skipped_steps", max_skipped_steps, 1'000'000'000);
+  count("keep", keep, 1'000'000);
+  require(patience == 0 || validate_every != 0, "patience", std::to_string(patience),
+          "0 where validate_every is 0: nothing says whether it gets better");
   require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
           std::to_string(crop_padding), "less than the image's sides");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");

@@ -49,6 +49,17 @@ struct TrainConfig {
   uint64_t seed = 0;
   Precision precision = Precision::f32;
 
+  // What follows changes no number of the training.
+  // Updates in a row whose gradients are not finite, and which are left out; then the training ends.
+  uint64_t max_skipped_steps = 10;
+  // How often it is validated: after so many updates and at the end, after every epoch, or, 0, never.
+  static constexpr uint64_t every_epoch = ~uint64_t{0};
+  uint64_t validate_every = 0;
+  uint64_t patience =
+      0;  // validations in a row without a better one, after which the training ends; 0: any number
+  bool tensorboard = false;  // writes its events, besides log.csv
+  uint64_t keep = 1;  // checkpoints: the newest, and with more than one those of the last epochs' ends
+
   // Throws an Error that names `origin` and the first field that makes no sense.
   void validate(const std::string& origin) const;
   bool operator==(const TrainConfig&) const = default;

@@ -62,6 +62,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   for (const std::string& buffer : buffers()) states_.make(buffer, bytes, tail);
   states_.make(std::string(gradients_buffer), bytes, tail);
   if (accumulates) states_.make(std::string(sums_buffer), bytes, tail);
+  states_.make(std::string(updates_buffer), sizeof(uint32_t), tail);
 
   step_ = prepare(std::move(step));
   if (accumulates) {
@@ -114,8 +115,16 @@ void Trainer::initialize(ConstantSource& weights) {
   for (const std::string& buffer : buffers()) {
     if (buffer != parameters_buffer) write(buffer, values);
   }
-  counts_ = {};
+  set_counts({});
   group_begins_ = true;
+}
+
+void Trainer::set_counts(const TrainerCounts& counts) {
+  finish();
+  counts_ = counts;
+  known_updates_ = counts.updates;
+  const auto made = static_cast<uint32_t>(counts.updates - counts.skipped);
+  states_.write(updates_buffer, 0, std::as_bytes(std::span(&made, 1)));
 }
 
 Trainer::Slot Trainer::slot() {
@@ -124,10 +133,15 @@ Trainer::Slot Trainer::slot() {
 }
 
 void Trainer::write_step(Executable& executable, uint32_t set) {
+  static_assert(Executable::io_sets <= VITRINE_STEP_CANDIDATE_COUNT);
   const std::span<uint32_t> step = input_as<uint32_t>(executable, "step", set);
-  const auto update = static_cast<double>(counts_.updates + 1);
-  const auto correction = [&](double beta) {
-    return std::bit_cast<uint32_t>(static_cast<float>(1 / (1 - std::pow(beta, update))));
+  const uint64_t made = known_updates_ - counts_.skipped, open = counts_.updates - known_updates_;
+  if (open >= VITRINE_STEP_CANDIDATE_COUNT) {
+    throw Error(ErrorCode::failed, std::to_string(open) + " updates are under way, fewer were expected");
+  }
+  const auto correction = [](double beta, uint64_t before) {
+    return std::bit_cast<uint32_t>(
+        static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(before + 1)))));
   };
   std::ranges::fill(step, 0u);
   step[VITRINE_STEP_SEED_LOW] = static_cast<uint32_t>(config_.seed);
@@ -135,8 +149,13 @@ void Trainer::write_step(Executable& executable, uint32_t set) {
   step[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(counts_.passes);
   step[VITRINE_STEP_RATE] =
       std::bit_cast<uint32_t>(static_cast<float>(learning_rate(config_, counts_.updates, total_updates_)));
-  step[VITRINE_STEP_MOMENT1] = correction(config_.beta1);
-  step[VITRINE_STEP_MOMENT2] = correction(config_.beta2);
+  step[VITRINE_STEP_MOMENT1] = correction(config_.beta1, made + open);
+  step[VITRINE_STEP_MOMENT2] = correction(config_.beta2, made + open);
+  step[VITRINE_STEP_UPDATES] = static_cast<uint32_t>(made);
+  for (uint32_t i = 0; i < VITRINE_STEP_CANDIDATE_COUNT; ++i) {
+    step[VITRINE_STEP_CANDIDATES + 2 * i] = correction(config_.beta1, made + i);
+    step[VITRINE_STEP_CANDIDATES + 2 * i + 1] = correction(config_.beta2, made + i);
+  }
 }
 
 void Trainer::hand_over(Executable& executable, uint32_t set) {
@@ -164,19 +183,23 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   std::ranges::fill(weights.subspan(samples), 0.0f);
   write_step(*step_, set_);
   hand_over(*step_, set_);
-  pending_[set_] = {.active = true, .samples = samples};
+  Pending& pending = pending_[set_];
+  pending = {.active = true, .samples = samples};
   ++counts_.passes;
   if (update_) hand_over(group_begins_ ? *first_sum_ : *add_sum_, set_);
-  set_ = (set_ + 1) % Executable::io_sets;
   group_begins_ = last;
-  if (!last) return;
-  if (update_) {
-    update_->wait(update_set_);
-    write_step(*update_, update_set_);
-    hand_over(*update_, update_set_);
-    update_set_ = (update_set_ + 1) % Executable::io_sets;
+  if (last) {
+    pending.update = set_;
+    if (update_) {
+      update_->wait(update_set_);
+      write_step(*update_, update_set_);
+      hand_over(*update_, update_set_);
+      pending.update = update_set_;
+      update_set_ = (update_set_ + 1) % Executable::io_sets;
+    }
+    ++counts_.updates;
   }
-  ++counts_.updates;
+  set_ = (set_ + 1) % Executable::io_sets;
 }
 
 void Trainer::collect(uint32_t set) {
@@ -192,7 +215,18 @@ void Trainer::collect(uint32_t set) {
     std::memcpy(&loss, losses.data() + i * sizeof loss, sizeof loss);
     sum += loss;
   }
-  results_.push_back({sum / static_cast<double>(pending.samples), pending.samples});
+  BatchResult& result =
+      results_.emplace_back(BatchResult{sum / static_cast<double>(pending.samples), pending.samples});
+  if (!pending.update) return;
+  Executable& updated = update_ ? *update_ : *step_;
+  updated.wait(*pending.update);
+  const std::span<const std::byte> clipping =
+      updated.output(updated.output_index("clipping"), *pending.update);
+  float norm = 0;
+  std::memcpy(&norm, clipping.data() + sizeof norm, sizeof norm);
+  result.update = UpdateResult{norm};
+  ++known_updates_;
+  counts_.skipped += result.update->skipped();
 }
 
 void Trainer::take_results(std::vector<BatchResult>& into) {
@@ -210,7 +244,9 @@ void Trainer::finish() {
 
 Profile Trainer::profile_step() {
   finish();
-  return step_->profile();
+  Profile profile = step_->profile();
+  set_counts(counts_);
+  return profile;
 }
 
 TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&)>& fill,

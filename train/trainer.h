@@ -2,6 +2,7 @@
 // them. It knows nothing of files or data sets.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,20 +32,25 @@ struct TrainerOptions {
   GoOn preparing = {};
 };
 
-// Is given a model's results [labels, classes] on some samples, and their labels.
-using TakeResults = std::function<void(std::span<const float> results, std::span<const uint32_t> labels)>;
-
 // What a training has come to, besides the buffers.
 struct TrainerCounts {
-  uint64_t updates = 0;
-  uint64_t passes = 0;  // forward passes; several an update with accumulation
+  uint64_t updates = 0;  // where the schedule is: the left out ones count
+  uint64_t passes = 0;   // forward passes; several an update with accumulation
+  uint64_t skipped = 0;  // updates that were left out, because a gradient was not finite
   bool operator==(const TrainerCounts&) const = default;
+};
+
+// What the update behind a batch gave.
+struct UpdateResult {
+  double gradient_norm = 0;  // before clipping; NaN where the update was left out
+  bool skipped() const { return std::isnan(gradient_norm); }
 };
 
 // What one batch gave.
 struct BatchResult {
   double loss = 0;  // the mean over its samples
   uint64_t samples = 0;
+  std::optional<UpdateResult> update = {};  // of the last batch of a group
 };
 
 class Trainer {
@@ -60,6 +66,7 @@ class Trainer {
   // Whether the step has a product of what f16 keeps of its operands. Where the configuration's precision is
   // f16 and this is false, the device has nothing that it would be faster on.
   bool rounds() const;
+  // `skipped` is that of the results that are there to be taken.
   const TrainerCounts& counts() const { return counts_; }
 
   // Takes parameters from `weights`; moments and counts begin at 0.
@@ -74,7 +81,8 @@ class Trainer {
   Slot slot();
   // Has the device work on what was put into slot(), of which the first `samples` count. An update follows
   // when `last`, with the gradient of the mean loss of the `group_samples` samples since the update before.
-  // Returns at once.
+  // It is left out where that is not finite: parameters, moments and Adam's count stay as they are. Returns
+  // at once.
   void submit(uint64_t samples, uint64_t group_samples, bool last);
   // Replaces what `into` holds by what finished since the last call, in the order of submission. Losses come
   // a batch or two later, so that the device never waits for the host; after finish() nothing is left to
@@ -96,12 +104,13 @@ class Trainer {
   std::string_view gradients() const;
   void read(std::string_view buffer, std::span<float> values);
   void write(std::string_view buffer, std::span<const float> values);
-  void set_counts(const TrainerCounts& counts) { counts_ = counts; }
+  void set_counts(const TrainerCounts& counts);
 
  private:
   struct Pending {
     bool active = false;
     uint64_t samples = 0;
+    std::optional<uint32_t> update = {};  // the set that the update behind it has written
   };
   Plan plan_of(std::shared_ptr<const Graph> graph) const;
   std::unique_ptr<Executable> prepare(Plan plan);
@@ -124,6 +133,7 @@ class Trainer {
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;
   std::optional<Plan> test_plan_;  // until the first test
   TrainerCounts counts_;
+  uint64_t known_updates_ = 0;  // of counts_.updates: those whose result is there
   bool group_begins_ = true;
   uint32_t set_ = 0, update_set_ = 0;
   std::vector<Pending> pending_;

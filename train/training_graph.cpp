@@ -11,6 +11,7 @@
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/clip_scale.h"
+#include "runtime/ops/training/count_update.h"
 #include "runtime/ops/training/cross_entropy.h"
 #include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
@@ -47,11 +48,9 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
                    std::string_view gradients_in) {
   const ValueId parameters = whole(graph, layout, parameters_buffer);
   const ValueId gradients = whole(graph, layout, gradients_in);
-  ValueId clipping;
-  if (config.clip_norm > 0) {
-    clipping = clip_scale(graph, "clip", gradients, config.clip_norm);
-    graph.output(clipping, "clipping");
-  }
+  // Of gradients that are not all finite it makes NaN, and the update nothing.
+  const ValueId clipping = clip_scale(graph, "clip", gradients, config.clip_norm);
+  graph.output(clipping, "clipping");
   if (config.optimizer == Optimizer::sgd) {
     const ValueId velocity = config.momentum > 0 ? whole(graph, layout, moment1_buffer) : ValueId{};
     const SgdState next = sgd_step(graph, "update", parameters, gradients, velocity, step,
@@ -63,9 +62,13 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
     if (velocity) store_whole(graph, next.velocity, moment1_buffer);
     return;
   }
+  const StatePlace at_updates{std::string(updates_buffer)};
+  const CountedUpdate counted = count_update(
+      graph, "count", step, clipping, graph.state(std::string(updates_buffer), {1}, at_updates, DType::u32));
+  graph.store(counted.updates, at_updates);
   const AdamState next =
       adam_step(graph, "update", parameters, gradients, whole(graph, layout, moment1_buffer),
-                whole(graph, layout, moment2_buffer), step,
+                whole(graph, layout, moment2_buffer), counted.step,
                 {.beta1 = config.beta1,
                  .beta2 = config.beta2,
                  .eps = config.eps,

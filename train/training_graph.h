@@ -13,7 +13,9 @@ namespace vitrine {
 // Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h). Output: "losses" [B], not weighted. States: the buffers of a
 // ParameterLayout. The gradients of the weighted sum of losses are stored in theirs; with `update`, the
-// parameters are updated too, and there is an output "clipping" where gradients are clipped.
+// parameters are updated too, unless a gradient is not finite, and there is an output "clipping" [2]: by how
+// much the gradients were clipped, and their norm, both NaN where there was no update. The state
+// updates_buffer, u32 [1], counts the updates that Adam has made.
 struct StepGraphOptions {
   bool update = true;
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
@@ -23,7 +25,7 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
 
 // The same for gradients that several batches add up to: "sums" begins as, or adds, what the last step has
 // stored, and the update takes it. "clipping" is that graph's output.
-inline constexpr std::string_view sums_buffer = "sums";
+inline constexpr std::string_view sums_buffer = "sums", updates_buffer = "updates";
 std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/safetensors.h"
 #include "model/files/safetensors_writer.h"
 #include "model/files/weights.h"
 #include "runtime/util/atomic_file.h"
@@ -41,6 +44,11 @@ LoaderOptions loader_options(const TrainConfig& config) {
 
 std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
 
+bool holds_text(const std::filesystem::path& file, const std::string& text) {
+  const MappedFile there(file);
+  return text == std::string_view(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
+}
+
 void require_fit(const TrainConfig& config, const Dataset& data) {
   const ViTConfig& c = config.model;
   const SampleShape wanted{static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
@@ -53,6 +61,10 @@ void require_fit(const TrainConfig& config, const Dataset& data) {
     throw Error(ErrorCode::bad_file, data.name() + ": there are " + std::to_string(data.classes()) +
                                          " classes, the model has " + std::to_string(c.classes));
   }
+}
+
+TrainingPosition next_epoch(const TrainingPosition& position) {
+  return {.epoch = position.epoch + 1, .history = position.history};
 }
 
 }  // namespace
@@ -69,18 +81,11 @@ DatasetOptions dataset_options(const TrainConfig& config) {
           .classes = static_cast<uint32_t>(c.classes)};
 }
 
-std::filesystem::path checkpoint_in(const std::filesystem::path& out) {
-  return out / "checkpoint.safetensors";
-}
-std::filesystem::path settings_in(const std::filesystem::path& out) { return out / "training.json"; }
-
 void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out) {
   const std::filesystem::path file = settings_in(out);
   std::error_code none;
   if (!std::filesystem::exists(file, none) || std::filesystem::exists(checkpoint_in(out), none)) return;
-  const MappedFile there(file);
-  const std::string_view text(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
-  if (text == settings_text(config)) return;
+  if (holds_text(file, settings_text(config))) return;
   throw Error(ErrorCode::usage, shown(file) +
                                     " is there already, and would be overwritten with this training's "
                                     "settings, expected another folder to write to");
@@ -99,7 +104,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
     : config_(config),
       data_(train),
       options_(std::move(options)),
-      identity_{to_json(config).dump(), fingerprint_of(train)},
+      identity_{config, fingerprint_of(train), total_updates(config, train.count()) / config.epochs},
       trainer_(pipelines, config, total_updates(config, train.count()),
                {.recompute = options_.recompute,
                 .plan = options_.plan,
@@ -110,7 +115,10 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
   if (has_to || (options_.resume && path_exists(checkpoint, ErrorCode::failed))) {
     position_ = load_checkpoint(checkpoint, trainer_, identity_);
-    settings_written_ = !has_to && path_exists(settings_in(options_.out), ErrorCode::failed);
+    reported_updates_ = trainer_.counts().updates;
+    reported_skipped_ = trainer_.counts().skipped;
+    settings_written_ = !has_to && path_exists(settings_in(options_.out), ErrorCode::failed) &&
+                        holds_text(settings_in(options_.out), settings_text(config_));
     return;
   }
   if (!options_.out.empty()) require_no_other_settings(config_, options_.out);
@@ -132,7 +140,13 @@ std::vector<std::string> TrainingRun::class_names() const {
 void TrainingRun::save() {
   if (options_.out.empty()) return;
   if (!std::exchange(settings_written_, true)) write_settings(options_.out);
+  if (log_) position_.history.log = log_->flush();
   save_checkpoint(checkpoint_in(options_.out), trainer_, position_, identity_);
+}
+
+// Of an epoch's end, as it was saved.
+void TrainingRun::keep() {
+  if (!options_.out.empty()) keep_checkpoint(options_.out, position_.epoch, config_.keep);
 }
 
 void TrainingRun::write_settings(const std::filesystem::path& folder) const {
@@ -143,11 +157,19 @@ void TrainingRun::write_settings(const std::filesystem::path& folder) const {
 void TrainingRun::save_to(const std::filesystem::path& folder) {
   settle();
   require_no_other_settings(config_, folder);
-  AtomicFolder written(folder, {checkpoint_in({}).string(), settings_in({}).string(), "config.json",
-                                "preprocessor_config.json", "model.safetensors"});
+  std::vector<std::string> names = model_file_names();
+  const std::filesystem::path logs[] = {log_in({}), events_in({})};
+  for (const auto& path : {checkpoint_in({}), settings_in({}), logs[0], logs[1]})
+    names.push_back(path.string());
+  AtomicFolder written(folder, names);
+  // What a training that goes on from there has told so far stays.
+  for (const auto& log : logs) {
+    if (path_exists(folder / log, ErrorCode::failed)) {
+      write_file_atomically(written.path() / log, MappedFile(folder / log).bytes());
+    }
+  }
   // After an epoch's last batch the next one begins.
-  const TrainingPosition here =
-      position_.batch < batches_an_epoch() ? position_ : TrainingPosition{.epoch = position_.epoch + 1};
+  const TrainingPosition here = position_.batch < batches_an_epoch() ? position_ : next_epoch(position_);
   save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
   write_settings(written.path());
   write_model(written.path(), trainer_, class_names());
@@ -155,8 +177,23 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
 }
 
 void TrainingRun::report(const BatchResult& result) {
-  position_.loss_sum += result.loss;
+  if (std::isfinite(result.loss)) {
+    position_.loss_sum += result.loss;
+    ++position_.losses;
+  }
+  if (result.update) {
+    const bool skipped = result.update->skipped();
+    position_.skipped += skipped;
+    uint64_t& in_a_row = position_.history.skipped_in_a_row;
+    in_a_row = skipped ? in_a_row + 1 : 0;
+    ++reported_updates_;
+    reported_skipped_ += skipped;
+    if (skipped && in_a_row >= config_.max_skipped_steps && !lost_at_) {
+      lost_at_ = reported_updates_;
+    }
+  }
   position_.samples += result.samples;
+  log_result(result);
   seen_samples_ += result.samples;
   ++seen_batches_;
   if (!events_ || !events_->progress) return;
@@ -169,9 +206,42 @@ void TrainingRun::report(const BatchResult& result) {
        .batches = done,
        .total = total,
        .batch_loss = result.loss,
-       .loss = position_.loss_sum / static_cast<double>(position_.batch),
+       .loss = epoch_loss(),
        .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0,
        .seconds_left = each * static_cast<double>(total - done)});
+}
+
+// The batches of an update are one line.
+void TrainingRun::log_result(const BatchResult& result) {
+  group_loss_sum_ += result.loss * static_cast<double>(result.samples);
+  group_samples_ += result.samples;
+  if (!result.update) return;
+  const double loss =
+      std::exchange(group_loss_sum_, 0) / static_cast<double>(std::exchange(group_samples_, 0));
+  if (!log_) return;
+  log_->add(UpdateLine{
+      .update = reported_updates_,
+      .epoch = position_.epoch + 1,
+      .loss = loss,
+      .learning_rate = learning_rate(config_, reported_updates_ - 1, total_updates(config_, data_.count())),
+      .gradient_norm = result.update->gradient_norm,
+      .skipped = reported_skipped_,
+      .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0});
+}
+
+double TrainingRun::epoch_loss() const { return position_.loss_sum / static_cast<double>(position_.losses); }
+
+// What is saved holds none of these updates: the parameters are those from before the first.
+void TrainingRun::end_where_lost() {
+  if (!lost_at_) return;
+  settle();
+  save();
+  throw Error(ErrorCode::failed, "the gradients of " + std::to_string(config_.max_skipped_steps) +
+                                     " updates in a row were not finite, up to update " +
+                                     std::to_string(*lost_at_) + " in epoch " +
+                                     std::to_string(position_.epoch + 1) +
+                                     ", and none of them was made; a lower lr or a clip_norm may keep them "
+                                     "finite (max_skipped_steps is how many may be)");
 }
 
 void TrainingRun::take() {
@@ -187,19 +257,65 @@ void TrainingRun::settle() {
   take();
 }
 
+bool TrainingRun::ended_early() const {
+  return validates() && config_.patience > 0 && position_.history.best.count > 0 &&
+         position_.history.best.since >= config_.patience;
+}
+
+bool TrainingRun::validation_due(bool epoch_ends) const {
+  const uint64_t updates = trainer_.counts().updates;
+  if (!validates() || updates == 0) return false;
+  if (config_.validate_every == TrainConfig::every_epoch) return epoch_ends;
+  return updates % config_.validate_every == 0 || (epoch_ends && position_.epoch + 1 == config_.epochs);
+}
+
+// Nothing where it was stopped in between.
+std::optional<ValidationResult> TrainingRun::validate(const std::atomic<bool>& stop) {
+  const TestResult result = test(*options_.validation, {}, &stop);
+  if (stop) return std::nullopt;
+  const uint64_t updates = trainer_.counts().updates;
+  const bool best = position_.history.best.add(updates, result);
+  write_models(best);
+  const ValidationResult validation{
+      .update = updates, .epoch = position_.epoch + 1, .result = result, .best = best};
+  if (log_) log_->add(validation);
+  return validation;
+}
+
+void TrainingRun::write_models(bool best) {
+  if (options_.out.empty()) return;
+  AtomicFolder last(last_in(options_.out), model_file_names());
+  write_model(last.path(), trainer_, class_names());
+  last.commit();
+  if (best) link_model(last_in(options_.out), best_in(options_.out));
+}
+
 bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& stop) {
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
   if (!options_.out.empty()) make_folders(options_.out);
+  if (!options_.out.empty() && validates()) {
+    // What would be in their way is said now, and not after the first epoch.
+    for (const auto& folder : {last_in(options_.out), best_in(options_.out)}) {
+      const AtomicFolder tried(folder, model_file_names());
+    }
+  }
+  if (!options_.out.empty()) {
+    log_ = std::make_unique<TrainingLog>(options_.out, config_.tensorboard, position_.history.log);
+    if (trainer_.counts().updates == 0) log_->add_pictures(data_);
+  }
+  // What it was killed before.
+  if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty()) keep();
+  const uint64_t batches = batches_an_epoch();
+  const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
-  loading.first_epoch = static_cast<uint32_t>(position_.epoch);
-  loading.first_batch = position_.batch;
+  loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
+  loading.first_batch = at_end ? 0 : position_.batch;
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);
   BatchLoader loader(data_, loading);
 
-  const uint64_t batches = batches_an_epoch();
   Clock::time_point start = Clock::now(), saved = start;
   const double seconds_before = seen_seconds_;
   double epoch_before = position_.seconds;
@@ -208,15 +324,28 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
     seen_seconds_ = seconds_before + seconds_since(start);
     position_.seconds = epoch_before + seconds_since(epoch_start);
   };
-  const auto between = [&] {
-    if (!events.between) return;
+  // What isn't training takes no time of it.
+  const auto beside = [&](const auto& work) {
     count_seconds();
     const Clock::time_point called = Clock::now();
-    events.between();
+    work();
     const Clock::duration taken = Clock::now() - called;
     start += taken;
     epoch_start += taken;
   };
+  std::optional<ValidationResult> validation;
+  // In the middle of an epoch, with nothing under way; false where it was stopped.
+  const auto validate_here = [&] {
+    beside([&] { validation = validate(stop); });
+    save();
+    saved = Clock::now();
+    if (validation && events.validation) events.validation(*validation);
+    return validation.has_value();
+  };
+  if (!finished() && position_.batch > 0 && !at_end && validation_due(false) &&
+      position_.history.best.newest != trainer_.counts().updates) {
+    if (!validate_here()) return false;
+  }
   while (!finished()) {
     // Between groups of accumulated batches alone the parameters say all.
     bool group_ends = true;
@@ -233,31 +362,83 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       count_seconds();
       take();
       if (!group_ends) continue;
-      between();
+      end_where_lost();
+      if (events.between) beside(events.between);
+      const bool epoch_ends = batch + 1 == batches, validates_here = !epoch_ends && validation_due(false);
       const bool stopping = stop.load();
-      if (!stopping && seconds_since(saved) < options_.checkpoint_seconds) continue;
+      if (!stopping && !validates_here && seconds_since(saved) < options_.checkpoint_seconds) continue;
       settle();
       count_seconds();
-      if (batch + 1 == batches) break;  // saved with the epoch's end
+      if (epoch_ends) break;  // saved with the epoch's end
+      end_where_lost();
+      if (validates_here && !stopping) {
+        if (!validate_here()) return false;
+        if (finished()) return finish();
+        continue;
+      }
       save();
       saved = Clock::now();
       if (stopping) return false;
     }
     settle();
+    end_where_lost();
     count_seconds();
+    validation.reset();
+    if (validation_due(true)) {
+      beside([&] { validation = validate(stop); });
+      if (!validation) {
+        save();
+        return false;
+      }
+    }
     const EpochReport report{.epoch = position_.epoch + 1,
-                             .loss = position_.loss_sum / static_cast<double>(batches),
+                             .loss = epoch_loss(),
                              .seconds = position_.seconds,
-                             .images_per_second = static_cast<double>(position_.samples) / position_.seconds};
-    position_ = {.epoch = position_.epoch + 1};
+                             .images_per_second = static_cast<double>(position_.samples) / position_.seconds,
+                             .skipped_steps = position_.skipped,
+                             .validation = validation};
+    position_ = next_epoch(position_);
     save();
+    keep();
     saved = epoch_start = Clock::now();
     epoch_before = 0;
     if (events.epoch) events.epoch(report);
     if (stop.load() && !finished()) return false;
   }
-  if (!options_.out.empty()) write_model(options_.out, trainer_, class_names());
+  return finish();
+}
+
+bool TrainingRun::finish() {
+  if (options_.out.empty() || validates()) return true;
+  // A folder that was validated once is read as its best.
+  if (path_exists(best_in(options_.out), ErrorCode::failed)) {
+    write_models(false);
+  } else {
+    write_model(options_.out, trainer_, class_names());
+  }
   return true;
+}
+
+TestResult TrainingRun::test_best(const Dataset& data) {
+  const std::filesystem::path best = best_in(options_.out);
+  if (options_.out.empty() || !path_exists(best, ErrorCode::failed)) return test(data);
+  std::vector<float> last(trainer_.layout().elements), values(last.size());
+  trainer_.read(parameters_buffer, last);
+  const SafetensorsFile file(best / "model.safetensors");
+  for (const auto& [parameter, first] : trainer_.layout().places) {
+    const TensorInfo* tensor = file.find(parameter.name);
+    if (!tensor || tensor->dtype != FileDType::f32 ||
+        file.bytes(*tensor).size() != parameter.shape.elements() * sizeof(float)) {
+      throw Error(ErrorCode::bad_file, shown(file.path()) + ": found no F32 tensor '" + parameter.name +
+                                           "' of " + parameter.shape.to_string() +
+                                           ", expected the best model of this training");
+    }
+    std::memcpy(values.data() + first, file.bytes(*tensor).data(), file.bytes(*tensor).size());
+  }
+  trainer_.write(parameters_buffer, values);
+  const TestResult result = test(data);
+  trainer_.write(parameters_buffer, last);
+  return result;
 }
 
 TestResult TrainingRun::test(const Dataset& data, const TakeResults& take, const std::atomic<bool>* stop) {

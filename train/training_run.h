@@ -12,6 +12,7 @@
 
 #include "train/checkpoint.h"
 #include "train/data/dataset.h"
+#include "train/run_folder.h"
 #include "train/train_config.h"
 #include "train/trainer.h"
 
@@ -19,9 +20,11 @@ namespace vitrine {
 
 struct EpochReport {
   uint64_t epoch = 0;  // from 1
-  double loss = 0;     // the mean of its batches' mean losses
+  double loss = 0;     // the mean of its batches' mean losses, where these are finite; NaN where none is
   double seconds = 0;
   double images_per_second = 0;
+  uint64_t skipped_steps = 0;  // updates that were left out, because a gradient was not finite
+  std::optional<ValidationResult> validation = {};  // where it was validated at the epoch's end
 };
 
 struct TrainingProgress {
@@ -36,6 +39,7 @@ struct TrainingProgress {
 struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
+  std::function<void(const ValidationResult&)> validation = {};  // of those in the middle of an epoch
   // After every update has been handed to the device, and before the next batch is: whoever trains may wait
   // here, test, save, or set `stop`. It changes nothing of what the training comes to, and its time is not
   // counted.
@@ -50,7 +54,9 @@ struct TrainingOptions {
   // Goes on from the checkpoint in this folder, which has to be there; nothing else is done with it.
   std::filesystem::path from;
   bool recompute = false;
-  // Saves after so many seconds, besides at every epoch's end.
+  // What it is validated on, as often as the configuration says; has to outlive the run. None: it isn't.
+  const Dataset* validation = nullptr;
+  // Saves after so many seconds, besides at every epoch's end and every validation.
   double checkpoint_seconds = 60;
   // Weights to begin with; drawn from the configuration's seed when left out.
   ConstantSource* weights = nullptr;
@@ -68,15 +74,22 @@ class TrainingRun {
 
   const Trainer& trainer() const { return trainer_; }
   const TrainingPosition& position() const { return position_; }
-  bool finished() const { return position_.epoch >= config_.epochs; }
+  bool finished() const { return position_.epoch >= config_.epochs || ended_early(); }
+  // Whether it has ended because it got no better.
+  bool ended_early() const;
 
   // Trains until the end or until `stop` is set; either way a checkpoint is saved, with the settings
-  // (training.json) beside it. At the end the model is written too. False when it was stopped.
+  // (training.json) beside it. At the end the model is written too; where it is validated, that is done at
+  // each validation (run_folder.h). False when it was stopped. Error(failed) after the configuration's
+  // max_skipped_steps in a row whose gradients were not finite; it is saved then, too.
   bool run(const TrainingEvents& events, const std::atomic<bool>& stop);
   // Waits for what the device works on and tells run()'s events of it; for those who are called by `between`.
   void settle();
   // `take`: see Trainer::test(). Ends early, with what was done, when `stop` is set.
   TestResult test(const Dataset& data, const TakeResults& take = {}, const std::atomic<bool>* stop = nullptr);
+  // The same of the best model that run() has left in its folder; of the last where there is none. The
+  // parameters are the last one's again afterwards.
+  TestResult test_best(const Dataset& data);
   // Checkpoint, model and settings into a folder that appears whole or not at all, besides
   // what run() writes. It may hold what this or run() wrote before, and nothing else. For those who are
   // called by `between`, and when run() is over.
@@ -84,10 +97,19 @@ class TrainingRun {
 
  private:
   uint64_t batches_an_epoch() const;
+  bool validates() const { return options_.validation && config_.validate_every > 0; }
+  bool validation_due(bool epoch_ends) const;
+  std::optional<ValidationResult> validate(const std::atomic<bool>& stop);
+  void write_models(bool best);
   void save();
+  void keep();
+  bool finish();
   void write_settings(const std::filesystem::path& folder) const;
   void take();
   void report(const BatchResult& result);
+  void log_result(const BatchResult& result);
+  double epoch_loss() const;
+  void end_where_lost();
   std::vector<std::string> class_names() const;
 
   TrainConfig config_;
@@ -99,6 +121,12 @@ class TrainingRun {
   std::vector<BatchResult> results_;
   const TrainingEvents* events_ = nullptr;  // while run() runs
   bool settings_written_ = false;
+  std::unique_ptr<TrainingLog> log_;  // from run() on, where there is a folder
+  double group_loss_sum_ = 0;         // of the batches behind the last update
+  uint64_t group_samples_ = 0, reported_skipped_ = 0;
+  uint64_t reported_updates_ = 0;  // of the whole training: those of which report() was told
+  std::optional<uint64_t>
+      lost_at_{};  // the update with which there were too many in a row that were left out
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;
@@ -109,10 +137,6 @@ uint64_t total_updates(const TrainConfig& config, uint64_t samples);
 
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
-
-// The checkpoint of a training that writes to `out`, and the settings beside it.
-std::filesystem::path checkpoint_in(const std::filesystem::path& out);
-std::filesystem::path settings_in(const std::filesystem::path& out);
 
 // Throws Error(usage) where settings that aren't this configuration's lie in `out` without a checkpoint: of
 // that name may be a file that somebody has written.

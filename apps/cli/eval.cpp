@@ -9,6 +9,7 @@
 #include "apps/cli/progress.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/confusion.h"
 #include "train/evaluate.h"
 
 namespace vitrine::cli {
@@ -18,10 +19,12 @@ struct EvalFlags {
   ModelFlags model;
   std::string data;
   uint64_t batch = 64;
-  bool train_part = false;
+  bool train_part = false, json = false;
+  std::vector<std::string> confusion;
 };
 
 void evaluate(const EvalFlags& flags, const CommonOptions& common) {
+  for (const std::string& file : flags.confusion) require_confusion_name(file);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
   const auto data = open_evaluation_set(model, flags.data, flags.train_part ? Split::train : Split::test);
@@ -31,10 +34,25 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   Runner runner(pipelines, model,
                 {.dtype = storage_type(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
   Progress progress("pictures", data->count());
-  const TestResult result =
-      evaluate_on(runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); });
+  std::vector<std::string> names = data->class_names();
+  if (!model.labels.empty()) {
+    names.resize(model.config.classes);
+    for (uint64_t c = 0; c < names.size(); ++c) names[c] = model.labels[c];
+  }
+  Confusion confusion(model.config.classes, std::move(names));
+  TakeResults take;
+  if (flags.json || !flags.confusion.empty()) {
+    take = [&](std::span<const float> results, std::span<const uint32_t> labels) {
+      confusion.add(results, labels);
+    };
+  }
+  const TestResult result = evaluate_on(
+      runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); }, take);
   progress.clear();
-  const nlohmann::ordered_json line{{"test_loss", result.loss}, {"test_accuracy", result.accuracy}};
+  for (const std::string& file : flags.confusion) write_confusion(file, confusion);
+  nlohmann::ordered_json line{
+      {"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}};
+  if (flags.json) line.update(to_json(confusion));
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -50,7 +68,13 @@ void add_eval(CLI::App& app, const CommonOptions& common) {
   command->add_option("--batch", flags->batch, "Images that are computed together, at most")
       ->check(CLI::Range(uint64_t{1}, uint64_t{4096}))
       ->capture_default_str();
-  command->add_flag("--json", "As it is anyway: the result is a JSON object");
+  command
+      ->add_option(
+          "--confusion", flags->confusion,
+          "Writes which classes were taken for which: FILE.csv, FILE.png, or both with a comma between")
+      ->delimiter(',');
+  command->add_flag("--json", flags->json,
+                    "With figures for each class and the confusion matrix in the JSON object");
   command->callback([&common, flags] { evaluate(*flags, common); });
 }
 

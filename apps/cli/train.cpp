@@ -1,6 +1,7 @@
 // vitrine train: learns a classifier from a folder of labelled pictures.
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -28,6 +29,9 @@ struct TrainFlags {
   std::optional<double> lr;
   double checkpoint_seconds = 60;
   bool resume = false, recompute = false, untuned = false;
+  std::optional<std::string> validate_every;
+  std::optional<uint64_t> patience, keep;
+  bool tensorboard = false;
 };
 
 // Set by Ctrl-C and by a polite kill; looked at after every batch.
@@ -38,6 +42,17 @@ extern "C" void ask_to_stop(int signal) {
   remove_unfinished_on(signal);  // whoever asks twice means it
 }
 
+uint64_t validate_every_of(const std::string& text) {
+  if (text == "epoch") return TrainConfig::every_epoch;
+  uint64_t updates = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), updates);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error(ErrorCode::usage,
+                "--validate-every: found " + in_quotes(text) + ", expected epoch or a number of updates");
+  }
+  return updates;
+}
+
 TrainConfig config_of(const TrainFlags& flags, const CommonOptions& common) {
   TrainConfig config = read_train_config(flags.config);
   for (const std::string& assignment : flags.set) set_field(config.model, assignment);
@@ -46,6 +61,10 @@ TrainConfig config_of(const TrainFlags& flags, const CommonOptions& common) {
   if (flags.lr) config.lr = *flags.lr;
   if (flags.seed) config.seed = *flags.seed;
   if (common.dtype != "auto") config.precision = common.dtype == "f16" ? Precision::f16 : Precision::f32;
+  if (flags.validate_every) config.validate_every = validate_every_of(*flags.validate_every);
+  if (flags.patience) config.patience = *flags.patience;
+  if (flags.keep) config.keep = *flags.keep;
+  if (flags.tensorboard) config.tensorboard = true;
   config.validate(flags.config);
   return config;
 }
@@ -81,6 +100,29 @@ void print_line(const nlohmann::ordered_json& line) {
   std::fflush(stdout);
 }
 
+void add_validation(nlohmann::ordered_json& line, const ValidationResult& validation) {
+  line["val_loss"] = validation.result.loss;
+  line["val_accuracy"] = validation.result.accuracy;
+  line["val_top5"] = validation.result.top5;
+  line["best"] = validation.best;
+}
+
+nlohmann::ordered_json line_of(const EpochReport& report) {
+  nlohmann::ordered_json line{{"epoch", report.epoch},
+                              {"loss", report.loss},
+                              {"seconds", report.seconds},
+                              {"images_per_second", report.images_per_second}};
+  if (report.skipped_steps > 0) line["skipped_steps"] = report.skipped_steps;
+  if (report.validation) add_validation(line, *report.validation);
+  return line;
+}
+
+nlohmann::ordered_json line_of(const ValidationResult& validation) {
+  nlohmann::ordered_json line{{"step", validation.update}, {"in_epoch", validation.epoch}};
+  add_validation(line, validation);
+  return line;
+}
+
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
   const TrainConfig config = config_of(flags, common);
@@ -100,6 +142,8 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   const DatasetOptions data_options = dataset_options(config);
   const auto data = open_dataset(flags.data, Split::train, data_options);
   const auto test = open_dataset(flags.data, Split::test, data_options);
+  std::unique_ptr<Dataset> validation;
+  if (config.validate_every > 0) validation = open_dataset(flags.data, Split::validation, data_options);
   std::optional<Model> start;
   if (!flags.model.empty()) {
     start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
@@ -114,6 +158,7 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   TrainingOptions options{.out = out,
                           .resume = flags.resume,
                           .recompute = flags.recompute,
+                          .validation = validation.get(),
                           .checkpoint_seconds = flags.checkpoint_seconds,
                           .weights = start ? start->constants.get() : nullptr};
   options.plan = plan_options({.variants = flags.variants,
@@ -136,10 +181,12 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                              .epoch =
                                  [&](const EpochReport& report) {
                                    line.clear();
-                                   print_line({{"epoch", report.epoch},
-                                               {"loss", report.loss},
-                                               {"seconds", report.seconds},
-                                               {"images_per_second", report.images_per_second}});
+                                   print_line(line_of(report));
+                                 },
+                             .validation =
+                                 [&](const ValidationResult& validated) {
+                                   line.clear();
+                                   print_line(line_of(validated));
                                  }},
                             stop_wanted);
   line.clear();
@@ -151,8 +198,13 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                        " and saved; the same command with "
                                        "--resume goes on");
   }
-  const TestResult result = run.test(*test);
-  print_line({{"test_loss", result.loss}, {"test_accuracy", result.accuracy}});
+  if (run.ended_early()) {
+    std::fprintf(stderr, "ended after %llu updates: no better validation in %llu\n",
+                 static_cast<unsigned long long>(run.trainer().counts().updates),
+                 static_cast<unsigned long long>(run.position().history.best.since));
+  }
+  const TestResult result = run.test_best(*test);
+  print_line({{"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}});
 }
 
 }  // namespace
@@ -180,6 +232,16 @@ void add_train(CLI::App& app, const CommonOptions& common) {
                    "How often to save, besides at every epoch's end")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command->add_option(
+      "--validate-every", flags->validate_every,
+      "epoch, or a number of updates: how often it is tested on the validation part, and its best "
+      "model kept; instead of the configuration's");
+  command->add_option("--patience", flags->patience,
+                      "Ends after so many validations without a better one; 0: never");
+  command->add_flag("--tensorboard", flags->tensorboard,
+                    "Writes TensorBoard's events besides --out's log.csv");
+  command->add_option("--keep", flags->keep,
+                      "Checkpoints to keep: with more than 1 those of the last epochs' ends, too");
   command->add_option("--variant", flags->variants,
                       "Kernels to use: operator=kernel, with commas between them");
   command

@@ -231,11 +231,19 @@ Model open_preset(const ModelOptions& options) {
   return model;
 }
 
+// A training that is validated leaves its models in folders of its own.
+std::filesystem::path best_of(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, ignored); };
+  const bool own = has("model.safetensors") || has("model.safetensors.index.json");
+  return has("best/model.safetensors") && (!own || has("training.json")) ? folder / "best" : folder;
+}
+
 // A model on disk goes before one in Hugging Face's cache.
 std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn) {
   std::error_code ignored;
   const bool there = std::filesystem::exists(model, ignored);
-  return there || !is_hub_name(model.string()) ? model : find_in_hub_cache(model.string(), warn);
+  return there || !is_hub_name(model.string()) ? best_of(model) : find_in_hub_cache(model.string(), warn);
 }
 
 Model open_checkpoint(const ModelOptions& options, Warn warn) {

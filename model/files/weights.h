@@ -17,8 +17,9 @@
 namespace vitrine {
 
 struct ModelOptions {
-  // A folder with model.safetensors (or its index) and config.json, one .safetensors file, or the name of
-  // a model in Hugging Face's cache. Empty: `arch` names a preset, whose weights are random.
+  // A folder with model.safetensors (or its index) and config.json, one .safetensors file, the folder of a
+  // training, whose best/ is taken where it was validated, or the name of a model in Hugging Face's cache.
+  // Empty: `arch` names a preset, whose weights are random.
   std::filesystem::path model;
   std::string arch;
   uint64_t seed = 0;

@@ -48,6 +48,7 @@ ClipScale clip_scale(const Values& gradients, double max_norm) {
   double sum = 0;
   for (const double value : gradients) sum += value * value;
   const double norm = std::sqrt(sum);
+  if (!std::isfinite(norm)) return {nan, nan};
   const bool limits = max_norm > 0 && std::isfinite(max_norm);
   return {limits ? std::min(1.0, max_norm / (norm + 1e-6)) : 1, norm};
 }

@@ -28,7 +28,9 @@ void main() {
                                     uintBitsToFloat(step_words[VITRINE_STEP_MOMENT1]),
                                     sqrt(uintBitsToFloat(step_words[VITRINE_STEP_MOMENT2])));
   float new_param = param[i], new_m = m[i], new_v = v[i];
-  adam(i, f, has_scale ? scale[0] * gradient[i] : gradient[i], new_param, new_m, new_v);
+  if (!has_scale || !is_nan(scale[0])) {
+    adam(i, f, has_scale ? scale[0] * gradient[i] : gradient[i], new_param, new_m, new_v);
+  }
   param_out[i] = new_param;
   m_out[i] = new_m;
   v_out[i] = new_v;

@@ -2,7 +2,7 @@
 //! variant f32_quads ADDRESSES=1 needs=addresses,int64 bind=addresses access=rw
 // The sum of squares over all workgroups, or, in a second pass, of what they left; the last pass makes of it
 //   y[1]  the norm, its root; NaN where the sum is not finite, so that no infinity ends in a scale of 0
-//   y[0]  what brings the norm down to max_norm, at most 1
+//   y[0]  what brings the norm down to max_norm, at most 1; NaN where the norm is
 // An invocation sums what is `stride` apart in chunks: the rounding error grows with their number and their
 // length, not with the product of both.
 #version 460
@@ -74,9 +74,8 @@ void main() {
   }
   const bool finite = is_finite(sum);
   const float norm = finite ? sqrt(sum) : uintBitsToFloat(0x7fc00000u);
-  float scale = 1.0;
-  // A norm of NaN is below no limit.
-  if (p.max_norm > 0.0 && (!finite || norm + 1e-6 > p.max_norm)) scale = p.max_norm / (norm + 1e-6);
+  float scale = finite ? 1.0 : norm;
+  if (finite && p.max_norm > 0.0 && norm + 1e-6 > p.max_norm) scale = p.max_norm / (norm + 1e-6);
   write(0, scale);
   write(1, norm);
 }

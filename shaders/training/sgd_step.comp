@@ -3,6 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "lib/step_state.h"
 #include "sgd_step.h"
 layout(local_size_x_id = 0) in;
@@ -24,8 +25,10 @@ void main() {
   const uint i = linear_invocation();
   if (i >= p.count) return;
   float new_param = param[i], new_velocity = has_momentum ? velocity[i] : 0.0;
-  sgd(i, uintBitsToFloat(step_words[VITRINE_STEP_RATE]), has_scale ? scale[0] * gradient[i] : gradient[i], new_param,
-      new_velocity);
+  if (!has_scale || !is_nan(scale[0])) {
+    sgd(i, uintBitsToFloat(step_words[VITRINE_STEP_RATE]), has_scale ? scale[0] * gradient[i] : gradient[i],
+        new_param, new_velocity);
+  }
   param_out[i] = new_param;
   if (has_momentum) velocity_out[i] = new_velocity;
 }

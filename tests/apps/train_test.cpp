@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
-#include <sstream>
 
 #include "model/files/families.h"
 #include "model/files/safetensors_writer.h"
+#include "tests/apps/train_setting.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
@@ -23,67 +23,8 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
-
-std::string big_endian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 255);
-  return bytes;
-}
-
-// Pictures of 12x12 pixels: noise, and for each of four classes a bright band, which mirroring leaves.
-void write_pictures(const test::TemporaryFolder& folder, const std::string& prefix, uint32_t count,
-                    uint32_t seed) {
-  std::mt19937 random(seed);
-  std::string pictures = big_endian(0x803) + big_endian(count) + big_endian(12) + big_endian(12);
-  std::string labels = big_endian(0x801) + big_endian(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t label = random() % 4;
-    for (uint32_t p = 0; p < 144; ++p) {
-      pictures += static_cast<char>(random() % 100 + (p / 36 == label ? 120 : 0));
-    }
-    labels += static_cast<char>(label);
-  }
-  folder.file(prefix + "-images-idx3-ubyte", pictures);
-  folder.file(prefix + "-labels-idx1-ubyte", labels);
-}
-
-struct Setting {
-  test::TemporaryFolder folder;
-  std::string config;
-
-  explicit Setting(const std::string& more = "") {
-    write_pictures(folder, "train", 100, 1);
-    write_pictures(folder, "t10k", 50, 2);
-    config =
-        folder.file("config.json", R"({"model": {"image_size": 12, "patch_size": 6, "channels": 1, "dim": 16,
-      "depth": 2, "heads": 2, "classes": 4, "init": "torch", "dropout": 0.1, "stochastic_depth": 0.1},
-      "data": {"mean": [0.5], "std": [0.25], "flip": true, "crop_padding": 1},
-      "optimizer": "adamw", "lr": 0.01, "weight_decay": 0.05, "epochs": 3, "batch_size": 16, "schedule": "cosine",
-      "warmup_steps": 4, "clip_norm": 1, "label_smoothing": 0.1, "accumulation": 2)" +
-                                       more + "}");
-  }
-
-  std::vector<std::string> arguments(const std::string& out,
-                                     const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all{VITRINE_PROGRAM, "train", "--data", folder.path().string(),
-                                 "--config",      config,  "--out",  folder / out};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  test::CommandResult train(const std::string& out, const std::vector<std::string>& more = {}) const {
-    return test::run_command(arguments(out, more));
-  }
-  std::string model(const std::string& out) const {
-    return test::read_whole_file(folder / (out + "/model.safetensors"));
-  }
-};
-
-std::vector<nlohmann::json> lines_of(const std::string& text) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
+using Setting = test::TrainSetting;
+using test::lines_of, test::write_pictures;
 
 }  // namespace
 
@@ -246,16 +187,14 @@ TEST_CASE("a configuration is not overwritten by a training's settings") {
 TEST_CASE("a checkpoint of something else is refused") {
   test::test_device();
   const Setting setting;
-  REQUIRE(setting.train("out", {"--epochs", "1"}).status == 0);
-  check_failure(setting.train("out", {"--epochs", "2", "--resume"}), 4,
-                {"checkpoint.safetensors", "epochs is 1, expected 2"});
-  check_failure(setting.train("out", {"--epochs", "1", "--lr", "0.5", "--resume"}), 4,
-                {"lr is 0.01, expected 0.5"});
+  REQUIRE(setting.train("out", {"--epochs", "2"}).status == 0);
+  check_failure(setting.train("out", {"--epochs", "2", "--lr", "0.5", "--resume"}), 4,
+                {"checkpoint.safetensors", "lr is 0.01, expected 0.5"});
   write_pictures(setting.folder, "train", 90, 3);
-  check_failure(setting.train("out", {"--epochs", "1", "--resume"}), 4, {"100 samples", "90 samples"});
+  check_failure(setting.train("out", {"--epochs", "2", "--resume"}), 4, {"100 samples", "90 samples"});
   const std::string whole = test::read_whole_file(setting.folder / "out/checkpoint.safetensors");
   setting.folder.file("out/checkpoint.safetensors", whole.substr(0, whole.size() / 2));
-  check_failure(setting.train("out", {"--epochs", "1", "--resume"}), 4, {"checkpoint.safetensors"});
+  check_failure(setting.train("out", {"--epochs", "2", "--resume"}), 4, {"checkpoint.safetensors"});
 }
 
 TEST_CASE("vitrine train says what is wrong with its files") {

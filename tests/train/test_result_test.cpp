@@ -24,6 +24,28 @@ TEST_CASE("a test's loss is the mean cross-entropy, its accuracy the share of ri
   CHECK(sums.samples() == 3);
 }
 
+TEST_CASE("the five largest of a sample's numbers are counted, the first of equal ones before the others") {
+  const auto top5 = [](const std::vector<float>& row, uint32_t label) {
+    TestSums sums;
+    sums.add(row, std::vector<uint32_t>{label});
+    return sums.result().top5;
+  };
+  const std::vector<float> falling{7, 6, 5, 4, 3, 2, 1}, equal(7, 0.5f);
+  for (uint32_t label = 0; label < 7; ++label) {
+    CHECK(top5(falling, label) == (label < 5 ? 1 : 0));
+    CHECK(top5(equal, label) == (label < 5 ? 1 : 0));
+  }
+  CHECK(top5({1, 2, 3, 4, 5, 6}, 0) == 0);
+  CHECK(top5({1, 2, 3, 4, 5, 6}, 1) == 1);
+  CHECK(top5({3, 1, 2}, 1) == 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(top5({9, 8, 7, 6, 5, nan, 4}, 5) == 0);
+  TestSums several;
+  several.add(std::vector<float>{7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2}, std::vector<uint32_t>{4, 5});
+  CHECK(several.result().top5 == 0.5);
+  CHECK(several.result().accuracy == 0);
+}
+
 TEST_CASE("a test's loss hides no NaN, and no label that there is not") {
   TestSums sums;
   const float nan = std::numeric_limits<float>::quiet_NaN();

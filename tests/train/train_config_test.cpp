@@ -33,7 +33,11 @@ TEST_CASE("what a configuration is written as reads back as the same") {
     "data": {"mean": [0.1], "std": [0.3], "class_names": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"], "crop_padding": 2, "flip": true}, "optimizer": "adam", "lr": 0.1,
     "momentum": 0.5, "beta1": 0.8, "beta2": 0.9, "eps": 1e-6, "weight_decay": 0.3, "clip_norm": 2,
     "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
-    "min_lr": 1e-5, "seed": 77, "precision": "f16"})");
+    "min_lr": 1e-5, "seed": 77, "precision": "f16", "max_skipped_steps": 3, "validate_every": 40, "patience": 2, "keep": 5, "tensorboard": true})");
+  CHECK(c.keep == 5);
+  CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+  c.validate_every = TrainConfig::every_epoch;
+  CHECK(to_json(c).at("validate_every") == "epoch");
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
 }
 
@@ -44,8 +48,11 @@ TEST_CASE("configurations that make no sense are refused") {
         R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
         R"({"model": {"classes": 10}, "precision": "bf16"})",
         R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
-        R"({"model": {"classes": 10, "width": 3}})", R"({"model": 3})", R"([])",
-        R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
+        R"({"model": {"classes": 10}, "keep": 0})", R"({"model": {"classes": 10}, "max_skipped_steps": 0})",
+        R"({"model": {"classes": 10}, "patience": 2})",
+        R"({"model": {"classes": 10}, "validate_every": "often"})",
+        R"({"model": {"classes": 10}, "validate_every": -1})", R"({"model": {"classes": 10, "width": 3}})",
+        R"({"model": 3})", R"([])", R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
         R"({"model": {"classes": 3}, "data": {"class_names": ["a", "b"]}})",
         R"({"model": {"classes": 2}, "data": {"class_names": ["a", 2]}})"}) {
     INFO(text);

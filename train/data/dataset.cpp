@@ -26,9 +26,11 @@ std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split
         std::filesystem::exists(status) ? "something that is no folder" : "no such folder";
     throw Error(ErrorCode::bad_file, shown(folder) + ": found " + found + ", expected one with a data set");
   }
-  for (const auto open : {open_idx, open_cifar, open_image_folder}) {
-    if (std::unique_ptr<Dataset> dataset = open(folder, split, options)) return dataset;
+  const Split of_two = split == Split::validation ? Split::test : split;  // the first two have no third part
+  for (const auto open : {open_idx, open_cifar}) {
+    if (std::unique_ptr<Dataset> dataset = open(folder, of_two, options)) return dataset;
   }
+  if (std::unique_ptr<Dataset> dataset = open_image_folder(folder, split, options)) return dataset;
   throw Error(ErrorCode::bad_file, shown(folder) +
                                        ": found no data set, expected MNIST's files (train-images-idx3-ubyte "
                                        "...), CIFAR-10's (data_batch_1.bin ...), or folders train and test "

@@ -13,7 +13,9 @@
 
 namespace vitrine {
 
-enum class Split : uint8_t { train, test };
+// `validation` is what a training is tested on while it goes on: a part of its own where the data set has
+// one, else the test part.
+enum class Split : uint8_t { train, test, validation };
 
 struct SampleShape {
   uint32_t channels = 0, height = 0, width = 0;
@@ -65,9 +67,9 @@ struct DatasetOptions {
 // Opens what lies in a folder, recognised in this order:
 // - MNIST's IDX files (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...), here or in raw/;
 // - CIFAR-10's binary files (data_batch_1.bin, ..., test_batch.bin), here or in cifar-10-batches-bin/;
-// - image folders: train/CLASS/x.jpg, and test/ or val/ beside it.
-// Sizes are checked before memory is taken. Error(bad_file) if nothing is recognised or a file breaks its
-// format's rules.
+// - image folders: train/CLASS/x.jpg, and test/ or val/ beside it; where there are both, val/ is for
+// validation. Sizes are checked before memory is taken. Error(bad_file) if nothing is recognised or a file
+// breaks its format's rules.
 std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split split,
                                       const DatasetOptions& options = {});
 

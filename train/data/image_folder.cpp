@@ -38,7 +38,9 @@ std::vector<std::string> folders_in(const Path& folder) {
 std::optional<Path> split_folder(const Path& folder, Split split) {
   if (split == Split::train)
     return is_folder(folder / "train") ? std::optional(folder / "train") : std::nullopt;
-  for (const char* name : {"test", "val"}) {
+  const char* names[] = {"test", "val"};
+  if (split == Split::validation) std::ranges::reverse(names);
+  for (const char* name : names) {
     if (is_folder(folder / name)) return folder / name;
   }
   return std::nullopt;
@@ -177,7 +179,7 @@ void require_size(const Path& folder, const DatasetOptions& options) {
 
 std::unique_ptr<Dataset> open_image_folder(const Path& folder, Split split, const DatasetOptions& options) {
   const std::optional<Path> train = split_folder(folder, Split::train),
-                            test = split_folder(folder, Split::test);
+                            test = split_folder(folder, split == Split::train ? Split::test : split);
   if (!train && !test) return nullptr;
   const std::optional<Path>& wanted = split == Split::train ? train : test;
   if (!wanted) {

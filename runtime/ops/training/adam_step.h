@@ -18,7 +18,8 @@ struct AdamOptions {
   double weight_decay = 0;
   bool decoupled = false;                  // AdamW: the decay is no part of the gradient
   uint64_t decay_elements = all_elements;  // the weight decay is that of the elements before this one
-  ValueId gradient_scale{};                // f32; its first element multiplies the gradients
+  // f32; its first element multiplies the gradients. Where that is NaN, nothing changes: see clip_scale().
+  ValueId gradient_scale{};
 };
 
 struct AdamState {

@@ -17,7 +17,8 @@ struct SgdOptions {
   double weight_decay = 0;
   bool nesterov = false;
   uint64_t decay_elements = all_elements;  // the weight decay is that of the elements before this one
-  ValueId gradient_scale{};                // f32; its first element multiplies the gradients
+  // f32; its first element multiplies the gradients. Where that is NaN, nothing changes: see clip_scale().
+  ValueId gradient_scale{};
 };
 
 struct SgdState {

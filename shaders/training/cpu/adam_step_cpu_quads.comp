@@ -28,10 +28,13 @@ void main() {
                                     uintBitsToFloat(step_words.at[VITRINE_STEP_MOMENT1]),
                                     sqrt(uintBitsToFloat(step_words.at[VITRINE_STEP_MOMENT2])));
   const float factor = has_scale ? scale.at[0] : 1.0;
+  const bool changes = !is_nan(factor);
   if (4 * quad + 4 <= p.count) {
     vec4 new_param = load_quad_f32(param, quad), new_m = load_quad_f32(m, quad), new_v = load_quad_f32(v, quad);
-    const vec4 g = factor * load_quad_f32(gradient, quad);
-    [[unroll]] for (uint j = 0; j < 4; ++j) adam(4 * quad + j, f, g[j], new_param[j], new_m[j], new_v[j]);
+    if (changes) {
+      const vec4 g = factor * load_quad_f32(gradient, quad);
+      [[unroll]] for (uint j = 0; j < 4; ++j) adam(4 * quad + j, f, g[j], new_param[j], new_m[j], new_v[j]);
+    }
     store_quad_f32(param_out, quad, new_param);
     store_quad_f32(m_out, quad, new_m);
     store_quad_f32(v_out, quad, new_v);
@@ -39,7 +42,7 @@ void main() {
   }
   for (uint i = 4 * quad; i < p.count; ++i) {
     float new_param = Floats(param).at[i], new_m = Floats(m).at[i], new_v = Floats(v).at[i];
-    adam(i, f, factor * Floats(gradient).at[i], new_param, new_m, new_v);
+    if (changes) adam(i, f, factor * Floats(gradient).at[i], new_param, new_m, new_v);
     OutFloats(param_out).at[i] = new_param;
     OutFloats(m_out).at[i] = new_m;
     OutFloats(v_out).at[i] = new_v;

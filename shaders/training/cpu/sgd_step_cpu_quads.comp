@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/index.glsl"
+#include "lib/nonfinite.glsl"
 #include "lib/quads.glsl"
 #include "lib/step_state.h"
 #include "training/sgd_step.h"
@@ -26,11 +27,14 @@ void main() {
   if (4 * quad >= p.count) return;
   const float rate = uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]);
   const float factor = has_scale ? scale.at[0] : 1.0;
+  const bool changes = !is_nan(factor);
   if (4 * quad + 4 <= p.count) {
     vec4 new_param = load_quad_f32(param, quad), new_velocity = vec4(0.0);
     if (has_momentum) new_velocity = load_quad_f32(velocity, quad);
-    const vec4 g = factor * load_quad_f32(gradient, quad);
-    [[unroll]] for (uint j = 0; j < 4; ++j) sgd(4 * quad + j, rate, g[j], new_param[j], new_velocity[j]);
+    if (changes) {
+      const vec4 g = factor * load_quad_f32(gradient, quad);
+      [[unroll]] for (uint j = 0; j < 4; ++j) sgd(4 * quad + j, rate, g[j], new_param[j], new_velocity[j]);
+    }
     store_quad_f32(param_out, quad, new_param);
     if (has_momentum) store_quad_f32(velocity_out, quad, new_velocity);
     return;
@@ -38,7 +42,7 @@ void main() {
   for (uint i = 4 * quad; i < p.count; ++i) {
     float new_param = Floats(param).at[i], new_velocity = 0.0;
     if (has_momentum) new_velocity = Floats(velocity).at[i];
-    sgd(i, rate, factor * Floats(gradient).at[i], new_param, new_velocity);
+    if (changes) sgd(i, rate, factor * Floats(gradient).at[i], new_param, new_velocity);
     OutFloats(param_out).at[i] = new_param;
     if (has_momentum) OutFloats(velocity_out).at[i] = new_velocity;
   }

@@ -208,6 +208,24 @@ TEST_CASE("optimisers hand NaN on, to no other element") {
   check(op_sgd_step, sgd_case(37, {.momentum = 0.9, .decay_elements = 0}), 1);
 }
 
+// Whatever the gradients hold; the scale is what says that they hold it.
+TEST_CASE("optimisers change nothing where the gradients' scale is NaN") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto check = [](const OpDef& op, test::OpCase c, size_t moments) {
+    c.label += ", a scale of NaN";
+    for (size_t i = 1 + moments; i + 1 < c.inputs.size(); i += 2) c.inputs[i].tensor.values[1] = nan;
+    for (size_t i = 0; i <= moments; ++i) c.expected[i] = c.inputs[i].tensor.values;
+    c.exact = true;
+    test::check_op(op, c);
+  };
+  for (const uint64_t count : {2, 67, 1024}) {
+    check(op_adam_step, adam_case(count, {.weight_decay = 0.3}, nan), 2);
+    check(op_adam_step, adam_case(count, {.weight_decay = 0.3, .decoupled = true}, nan), 2);
+    check(op_sgd_step, sgd_case(count, {.momentum = 0.9, .weight_decay = 0.3}, nan), 1);
+    check(op_sgd_step, sgd_case(count, {}, nan), 0);
+  }
+}
+
 TEST_CASE("optimisers refuse what does not fit") {
   Graph graph;
   const ValueId p = graph.input("p", {8}), g = graph.input("g", {8}), other = graph.input("other", {9});

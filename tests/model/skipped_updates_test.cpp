@@ -1,0 +1,152 @@
+// Updates whose gradients are not finite: what is left out, and that nothing else is.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/files/weights.h"
+#include "tests/support/test_device.h"
+#include "train/trainer.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint64_t batch = 3;
+
+TrainConfig small_config(Optimizer optimizer, uint64_t accumulation, double clip_norm) {
+  TrainConfig config{.optimizer = optimizer,
+                     .lr = 0.01,
+                     .weight_decay = 0.1,
+                     .clip_norm = clip_norm,
+                     .batch_size = batch,
+                     .accumulation = accumulation};
+  ViTConfig& model = config.model;
+  model.image_height = model.image_width = 6;
+  model.patch_height = model.patch_width = 3;
+  model.channels = 1;
+  model.dim = 12;
+  model.depth = 1;
+  model.heads = 2;
+  model.mlp_hidden = 20;
+  model.classes = 5;
+  config.validate("the test's configuration");
+  return config;
+}
+
+struct Outcome {
+  std::vector<std::vector<float>> buffers;
+  TrainerCounts counts;
+  std::vector<BatchResult> results;
+};
+
+// The batch of this number; that of -1 has a label that no class has, which makes its loss and its gradients
+// NaN.
+void fill(const Trainer::Slot& slot, int which) {
+  const auto number = static_cast<uint32_t>(which < 0 ? 77 : which);
+  for (size_t p = 0; p < slot.images.size(); ++p) {
+    slot.images[p] = static_cast<float>((p * 37 + number * 101) % 64) / 32 - 1;
+  }
+  for (size_t s = 0; s < batch; ++s) slot.labels[s] = (number * 3 + static_cast<uint32_t>(s)) % 5;
+  if (which < 0) slot.labels[1] = 5;
+}
+
+// Trains on these batches. With `waits` nothing is ever under way.
+Outcome train(const TrainConfig& config, const std::vector<int>& batches, bool waits = false) {
+  Trainer trainer(*test::test_device().pipelines, config, 100);
+  trainer.initialize(*random_weights(config.model, 1));
+  Outcome outcome;
+  std::vector<BatchResult> some;
+  const auto take = [&] {
+    trainer.take_results(some);
+    outcome.results.insert(outcome.results.end(), some.begin(), some.end());
+  };
+  for (size_t i = 0; i < batches.size(); ++i) {
+    fill(trainer.slot(), batches[i]);
+    trainer.submit(batch, batch * config.accumulation, (i + 1) % config.accumulation == 0);
+    if (waits) trainer.finish();
+    take();
+  }
+  trainer.finish();
+  take();
+  outcome.counts = trainer.counts();
+  for (const std::string& name : trainer.buffers()) {
+    trainer.read(name, outcome.buffers.emplace_back(trainer.layout().elements));
+  }
+  return outcome;
+}
+
+TEST_CASE("an update with a gradient that is not finite leaves everything as if it had not been") {
+  test::test_device();
+  struct Kind {
+    const char* name;
+    Optimizer optimizer;
+    double clip_norm;
+  };
+  for (const Kind& kind : {Kind{"AdamW", Optimizer::adamw, 0}, Kind{"AdamW, clipped", Optimizer::adamw, 1},
+                           Kind{"Adam", Optimizer::adam, 0}, Kind{"SGD", Optimizer::sgd, 0.5}}) {
+    for (const uint64_t accumulation : {1, 2}) {
+      INFO(kind.name << ", accumulation " << accumulation);
+      const TrainConfig config = small_config(kind.optimizer, accumulation, kind.clip_norm);
+      // Where gradients of several are summed, one that is poisoned takes its group along.
+      const std::vector<int> poisoned = accumulation == 1
+                                            ? std::vector<int>{-1, 0, 1, -1, -1, 2, 3, -1, 4}
+                                            : std::vector<int>{9, -1, 0, 1, -1, 8, -1, 7, 2, 3, 4, 5};
+      const std::vector<int> clean =
+          accumulation == 1 ? std::vector<int>{0, 1, 2, 3, 4} : std::vector<int>{0, 1, 2, 3, 4, 5};
+      const Outcome with = train(config, poisoned), without = train(config, clean);
+      CHECK(with.buffers == without.buffers);
+      for (const auto& values : with.buffers) {
+        for (const float value : values) REQUIRE(std::isfinite(value));
+      }
+      const uint64_t skipped = accumulation == 1 ? 4 : 3;
+      CHECK(with.counts == TrainerCounts{poisoned.size() / accumulation, poisoned.size(), skipped});
+      CHECK(without.counts.skipped == 0);
+      // What is told of each batch and each update.
+      REQUIRE(with.results.size() == poisoned.size());
+      bool group_is_good = true;
+      for (size_t i = 0; i < poisoned.size(); ++i) {
+        INFO("batch " << i);
+        const bool good = poisoned[i] >= 0, last = (i + 1) % accumulation == 0;
+        group_is_good &= good;
+        CHECK(std::isfinite(with.results[i].loss) == good);
+        REQUIRE(with.results[i].update.has_value() == last);
+        if (!last) continue;
+        CHECK(with.results[i].update->skipped() == !group_is_good);
+        if (group_is_good) CHECK(with.results[i].update->gradient_norm > 0);
+        group_is_good = true;
+      }
+      // When the host gets to know of it changes nothing.
+      CHECK(train(config, poisoned, true).buffers == with.buffers);
+    }
+  }
+  test::require_no_validation_messages();
+}
+
+TEST_CASE("a training goes on with its count of updates") {
+  test::test_device();
+  const TrainConfig config = small_config(Optimizer::adamw, 1, 0);
+  const std::vector<int> batches{0, -1, 1, 2, -1, 3, 4};
+  const Outcome whole = train(config, batches);
+  // A second trainer takes over in the middle, as from a checkpoint.
+  const Outcome first = train(config, {0, -1, 1});
+  Trainer trainer(*test::test_device().pipelines, config, 100);
+  trainer.initialize(*random_weights(config.model, 2));
+  const auto names = trainer.buffers();
+  for (size_t i = 0; i < names.size(); ++i) trainer.write(names[i], first.buffers[i]);
+  trainer.set_counts(first.counts);
+  CHECK(trainer.counts() == TrainerCounts{3, 3, 1});
+  for (size_t i = 3; i < batches.size(); ++i) {
+    fill(trainer.slot(), batches[i]);
+    trainer.submit(batch, batch, true);
+  }
+  trainer.finish();
+  CHECK(trainer.counts() == whole.counts);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::vector<float> values(trainer.layout().elements);
+    trainer.read(names[i], values);
+    CHECK(values == whole.buffers[i]);
+  }
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,82 @@
+#include "train/run_folder.h"
+
+#include <cstdio>
+#include <system_error>
+
+#include "runtime/util/atomic_file.h"
+#include "runtime/util/atomic_folder.h"
+#include "runtime/util/error.h"
+#include "runtime/util/mapped_file.h"
+#include "runtime/util/paths.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+using Path = std::filesystem::path;
+
+// A second name for a file that is replaced, and never changed: as good as a copy of it.
+void link_or_copy(const Path& from, const Path& to) {
+  std::error_code error;
+  std::filesystem::create_hard_link(from, to, error);
+  if (!error) return;
+  write_file_atomically(to, MappedFile(from).bytes());
+}
+
+// The number of a name that checkpoint_of_epoch() gives; 0 for others.
+uint64_t epoch_of(const Path& file, const Path& out) {
+  const std::string name = file.filename().string();
+  const size_t first = name.find_first_of("0123456789");
+  if (first == std::string::npos || name.size() > 64) return 0;
+  uint64_t epoch = 0;
+  for (size_t i = first; i < name.size() && name[i] >= '0' && name[i] <= '9'; ++i) {
+    epoch = 10 * epoch + static_cast<uint64_t>(name[i] - '0');
+  }
+  return checkpoint_of_epoch(out, epoch).filename() == name ? epoch : 0;
+}
+
+}  // namespace
+
+Path checkpoint_in(const Path& out) { return out / "checkpoint.safetensors"; }
+Path settings_in(const Path& out) { return out / "training.json"; }
+Path best_in(const Path& out) { return out / "best"; }
+Path last_in(const Path& out) { return out / "last"; }
+
+Path checkpoint_of_epoch(const Path& out, uint64_t epoch) {
+  char name[64];
+  std::snprintf(name, sizeof name, "epoch-%06llu.safetensors", static_cast<unsigned long long>(epoch));
+  return out / "checkpoints" / name;
+}
+
+const std::vector<std::string>& model_file_names() {
+  static const std::vector<std::string> names{"config.json", "preprocessor_config.json", "model.safetensors"};
+  return names;
+}
+
+void keep_checkpoint(const Path& out, uint64_t epochs, uint64_t keep) {
+  const Path wanted = checkpoint_of_epoch(out, epochs), folder = wanted.parent_path();
+  std::error_code error;
+  if (keep > 1) {
+    make_folders(folder);
+    // One that is there already may be another training's.
+    std::filesystem::remove(wanted, error);
+    link_or_copy(checkpoint_in(out), wanted);
+  }
+  std::vector<Path> old;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const uint64_t epoch = epoch_of(entry->path(), out);
+    if (epoch > 0 && (keep <= 1 || epoch + keep <= epochs || epoch > epochs)) old.push_back(entry->path());
+  }
+  // What can't be taken away is in nobody's way.
+  for (const Path& path : old) std::filesystem::remove(path, error);
+  if (keep <= 1) std::filesystem::remove(folder, error);  // where it is empty
+}
+
+void link_model(const Path& from, const Path& to) {
+  AtomicFolder folder(to, model_file_names());
+  for (const std::string& name : model_file_names()) link_or_copy(from / name, folder.path() / name);
+  folder.commit();
+}
+
+}  // namespace vitrine
