@@ -24,7 +24,7 @@ layout(push_constant) uniform Push {
 void main() {
   const uint quad = linear_invocation();
   if (4 * quad >= p.count) return;
-  const float rate = uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]);
+  const float rate = p.rate_factor * uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]);
   const float factor = has_scale ? scale.at[0] : 1.0;
   if (4 * quad + 4 <= p.count) {
     vec4 new_param = load_quad_f32(param, quad), new_velocity = vec4(0.0);
