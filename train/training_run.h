@@ -12,6 +12,7 @@
 
 #include "train/checkpoint.h"
 #include "train/data/dataset.h"
+#include "train/feature_cache.h"
 #include "train/train_config.h"
 #include "train/trainer.h"
 
@@ -36,6 +37,8 @@ struct TrainingProgress {
 struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
+  // Before the first batch of a training on features: of how many samples they are computed.
+  std::function<void(uint64_t done, uint64_t total)> features = {};
   // After every update has been handed to the device, and before the next batch is: whoever trains may wait
   // here, test, save, or set `stop`. It changes nothing of what the training comes to, and its time is not
   // counted.
@@ -52,7 +55,8 @@ struct TrainingOptions {
   bool recompute = false;
   // Saves after so many seconds, besides at every epoch's end.
   double checkpoint_seconds = 60;
-  // Weights to begin with; drawn from the configuration's seed when left out.
+  // Weights to begin with, and those that aren't trained; drawn from the configuration's seed when left out.
+  // Has to outlive the training.
   ConstantSource* weights = nullptr;
   PlanOptions plan = {};
   // See TrainerOptions.
@@ -68,6 +72,9 @@ class TrainingRun {
 
   const Trainer& trainer() const { return trainer_; }
   const TrainingPosition& position() const { return position_; }
+  // Whether what the heads see is computed once, and every epoch begins with it: trains_on_fixed_features(),
+  // as far as the host's memory is taken for it.
+  bool on_features() const { return on_features_; }
   bool finished() const { return position_.epoch >= config_.epochs; }
 
   // Trains until the end or until `stop` is set; either way a checkpoint is saved, with the settings
@@ -84,6 +91,7 @@ class TrainingRun {
 
  private:
   uint64_t batches_an_epoch() const;
+  bool compute_features(const TrainingEvents& events, const std::atomic<bool>& stop);
   void save();
   void write_settings(const std::filesystem::path& folder) const;
   void take();
@@ -94,7 +102,9 @@ class TrainingRun {
   const Dataset& data_;
   TrainingOptions options_;
   TrainingIdentity identity_;
+  bool on_features_;
   Trainer trainer_;
+  std::optional<FeatureCache> features_;  // from the first run() on
   TrainingPosition position_;
   std::vector<BatchResult> results_;
   const TrainingEvents* events_ = nullptr;  // while run() runs
