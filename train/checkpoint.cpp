@@ -155,6 +155,7 @@ void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const 
                      {"version", std::to_string(version)},
                      {"config", to_json(identity.config).dump()},
                      {"data", identity.data},
+                     {"frozen_weights", std::to_string(identity.frozen)},
                      {"updates", std::to_string(counts.updates)},
                      {"passes", std::to_string(counts.passes)},
                      {"skipped", std::to_string(counts.skipped)},
@@ -183,6 +184,11 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& tra
   require_same_config(fields, path.string(), identity);
   if (fields.text("data") != identity.data) {
     fields.fail("the data set", fields.text("data"), identity.data + ", on which this training is to go on");
+  }
+  const uint64_t frozen = written >= 2 ? fields.whole("frozen_weights") : 0;
+  if (frozen != identity.frozen) {
+    fields.fail("the checksum of the weights that aren't trained", std::to_string(frozen),
+                std::to_string(identity.frozen) + ", that of the model that this training is to go on with");
   }
   // All of it is looked at before anything changes.
   std::map<std::string, std::vector<float>> buffers;

@@ -8,6 +8,7 @@
 
 #include "model/files/json_object.h"
 #include "runtime/util/json.h"
+#include "train/trained_parameters.h"
 
 namespace vitrine {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::array<std::pair<Schedule, std::string_view>, 2> schedule_names{
     {{Schedule::constant, "constant"}, {Schedule::cosine, "cosine"}}};
 constexpr std::array<std::pair<Precision, std::string_view>, 2> precision_names{
     {{Precision::f32, "f32"}, {Precision::f16, "f16"}}};
+constexpr std::array<std::pair<HeadInit, std::string_view>, 2> head_init_names{
+    {{HeadInit::zero, "zero"}, {HeadInit::normal, "normal"}}};
 
 template <typename Names, typename Enum>
 std::string_view name_among(const Names& names, Enum value) {
@@ -108,19 +111,25 @@ void read_model(const Json& fields, ViTConfig& model, const std::string& origin)
 std::string_view name_of(Optimizer optimizer) { return name_among(optimizer_names, optimizer); }
 std::string_view name_of(Schedule schedule) { return name_among(schedule_names, schedule); }
 std::string_view name_of(Precision precision) { return name_among(precision_names, precision); }
+std::string_view name_of(HeadInit init) { return name_among(head_init_names, init); }
 
-TrainConfig train_config_of(const Json& json, const std::string& origin) {
+TrainConfig train_config_of(const Json& json, const std::string& origin, const ViTConfig* model) {
   const JsonObject object(json, origin);
-  check_keys(object, json, {"model",           "data",     "optimizer",  "lr",           "momentum",
-                            "beta1",           "beta2",    "eps",        "weight_decay", "clip_norm",
-                            "label_smoothing", "epochs",   "batch_size", "accumulation", "schedule",
-                            "warmup_steps",    "min_lr",   "seed",       "precision",    "max_skipped_steps",
-                            "validate_every",  "patience", "keep",       "tensorboard"});
+  check_keys(object, json,
+             {"model",      "data",         "optimizer",    "lr",           "momentum",        "beta1",
+              "beta2",      "eps",          "weight_decay", "clip_norm",    "label_smoothing", "epochs",
+              "batch_size", "accumulation", "schedule",     "warmup_steps", "warmup_epochs",   "min_lr",
+              "seed",       "precision",    "train",        "head_init",    "layer_decay",     "ema_decay",
+              "max_skipped_steps", "validate_every", "patience", "keep", "tensorboard"});
   TrainConfig c;
-  const Json* model = object.find("model");
-  if (!model)
+  const Json* fields = object.find("model");
+  if (fields) {
+    read_model(*fields, c.model, origin);
+  } else if (model) {
+    c.model = *model;
+  } else {
     throw Error(ErrorCode::bad_file, origin + ": there is no \"model\", expected an object of its fields");
-  read_model(*model, c.model, origin);
+  }
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
     check_keys(data, *json_data, {"mean", "std", "class_names", "crop_padding", "flip"});
@@ -152,6 +161,11 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   assign(c.patience, object.whole("patience"));
   assign(c.keep, object.whole("keep"));
   assign(c.tensorboard, object.flag("tensorboard"));
+  assign(c.warmup_epochs, object.number("warmup_epochs"));
+  assign(c.train, object.text("train"));
+  read_name(object, "head_init", head_init_names, c.head_init);
+  assign(c.layer_decay, object.number("layer_decay"));
+  assign(c.ema_decay, object.number("ema_decay"));
   c.validate(origin);
   return c;
 }
@@ -204,6 +218,15 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   json["patience"] = c.patience;
   json["keep"] = c.keep;
   json["tensorboard"] = c.tensorboard;
+  const TrainConfig usual;
+  const auto add_unless_usual = [&](const char* key, const auto& value, const auto& by_default) {
+    if (value != by_default) json[key] = value;
+  };
+  add_unless_usual("warmup_epochs", c.warmup_epochs, usual.warmup_epochs);
+  add_unless_usual("train", c.train, usual.train);
+  add_unless_usual("head_init", name_of(c.head_init), name_of(usual.head_init));
+  add_unless_usual("layer_decay", c.layer_decay, usual.layer_decay);
+  add_unless_usual("ema_decay", c.ema_decay, usual.ema_decay);
   return json;
 }
 
@@ -246,15 +269,27 @@ void TrainConfig::validate(const std::string& origin) const {
   count("keep", keep, 1'000'000);
   require(patience == 0 || validate_every != 0, "patience", std::to_string(patience),
           "0 where validate_every is 0: nothing says whether it gets better");
+  number("ema_decay", ema_decay, 0, 1, "at least 0 and less than 1");
+  require(layer_decay > 0 && layer_decay <= 1, "layer_decay", std::to_string(layer_decay),
+          "more than 0, and at most 1");
+  number("warmup_epochs", warmup_epochs, 0, 1e6, "0 or more");
+  require(warmup_epochs == 0 || warmup_steps == 0, "warmup_epochs", std::to_string(warmup_epochs),
+          "0 beside warmup_steps");
   require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
           std::to_string(crop_padding), "less than the image's sides");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
+  trained_parameters(*this, origin + ": train", ErrorCode::bad_file);
 }
 
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {
-  const auto at = static_cast<double>(step), warmup = static_cast<double>(config.warmup_steps);
-  if (step < config.warmup_steps) return config.lr * (at + 1) / warmup;
-  if (config.schedule == Schedule::constant || total <= config.warmup_steps) return config.lr;
+  uint64_t warmup_steps = config.warmup_steps;
+  if (config.warmup_epochs > 0) {
+    const double an_epoch = static_cast<double>(total) / static_cast<double>(config.epochs);
+    warmup_steps = static_cast<uint64_t>(std::llround(config.warmup_epochs * an_epoch));
+  }
+  const auto at = static_cast<double>(step), warmup = static_cast<double>(warmup_steps);
+  if (step < warmup_steps) return config.lr * (at + 1) / warmup;
+  if (config.schedule == Schedule::constant || total <= warmup_steps) return config.lr;
   const double done = (at - warmup) / (static_cast<double>(total) - warmup);
   return config.min_lr + (config.lr - config.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }

@@ -16,9 +16,12 @@ enum class Schedule : uint8_t { constant, cosine };
 // What the blocks' products multiply, forwards and backwards: f32, or what f16 keeps of it, where the device
 // has units for that. Parameters, activations, gradients, sums and updates are f32 with both.
 enum class Precision : uint8_t { f32, f16 };
+// A head that a training begins anew: zeros, or a normal distribution of sigma 0.02 (biases are 0 with both).
+enum class HeadInit : uint8_t { zero, normal };
 std::string_view name_of(Optimizer optimizer);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Precision precision);
+std::string_view name_of(HeadInit init);
 
 struct TrainConfig {
   ViTConfig model;
@@ -45,9 +48,18 @@ struct TrainConfig {
   uint64_t accumulation = 1;  // batches whose gradients are averaged for one update
   Schedule schedule = Schedule::constant;
   uint64_t warmup_steps = 0;  // updates in which the learning rate rises to lr
+  double warmup_epochs = 0;   // the same in epochs; one of the two is 0
   double min_lr = 0;          // where cosine ends
   uint64_t seed = 0;
   Precision precision = Precision::f32;
+
+  // What is trained, as trained_set_of() reads it; all else stays as it is.
+  std::string train = "all";
+  HeadInit head_init = HeadInit::normal;
+  double layer_decay = 1;  // each layer's learning rate is this times that of the one behind it: layer_of()
+  // Where it isn't 0, an average of the weights is tested and saved: after every update it becomes ema_decay
+  // times itself and 1 - ema_decay times the weights.
+  double ema_decay = 0;
 
   // What follows changes no number of the training.
   // Updates in a row whose gradients are not finite, and which are left out; then the training ends.
@@ -65,9 +77,13 @@ struct TrainConfig {
   bool operator==(const TrainConfig&) const = default;
 };
 
-// Throws Error(bad_file) that names the file and the field.
+// Throws Error(bad_file) that names the file and the field. `model` is the one where the file has none;
+// without it the file must have one.
 TrainConfig read_train_config(const std::filesystem::path& file);
-TrainConfig train_config_of(const nlohmann::json& json, const std::string& origin);
+TrainConfig train_config_of(const nlohmann::json& json, const std::string& origin,
+                            const ViTConfig* model = nullptr);
+// Fields that came later than a first version are left out where they are as by default: what is written of a
+// training that asks for nothing new stays the same.
 nlohmann::ordered_json to_json(const TrainConfig& config);
 // All fields, as set_field() reads them.
 nlohmann::ordered_json to_json(const ViTConfig& config);

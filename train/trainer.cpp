@@ -10,6 +10,7 @@
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/parameter_values.h"
 #include "train/training_graph.h"
 
 namespace vitrine {
@@ -38,17 +39,20 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
       go_on_(options.go_on),
       preparing_(options.preparing),
-      layout_(layout_of(config_.model)),
+      layout_(layout_of(config_)),
       states_(pipelines.device()),
-      constants_(random_weights(config_.model, config_.seed)),
-      weights_(std::make_unique<WeightStore>(pipelines, *constants_)),
+      from_features_(options.from_features),
+      drawn_(options.frozen ? nullptr : random_weights(config_.model, config_.seed)),
+      frozen_(options.frozen ? *options.frozen : *drawn_),
+      weights_(std::make_unique<WeightStore>(pipelines, frozen_)),
       pending_(Executable::io_sets) {
   results_.reserve(16);
   const bool accumulates = config_.accumulation > 1;
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
   // sizes and on the kernels that were chosen, and is the most that any plan says.
-  Plan step =
-      plan_of(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
+  Plan step = plan_of(make_step_graph(
+      config_, layout_,
+      {.update = !accumulates, .recompute = options.recompute, .from_features = from_features_}));
   test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size));
   uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
   std::vector<Plan> others;
@@ -97,23 +101,11 @@ void Trainer::initialize(ConstantSource& weights) {
   finish();
   std::vector<float> values(layout_.elements);
   for (const auto& [parameter, first] : layout_.places) {
-    std::byte* to = reinterpret_cast<std::byte*>(values.data() + first);
-    uint64_t room = parameter.shape.elements() * sizeof(float);
-    for (const ConstantPart& part : weights.find(parameter.name, parameter.shape, DType::f32)) {
-      if (part.dtype != DType::f32 || part.bytes.size() > room) {
-        throw Error(ErrorCode::bad_file, "'" + parameter.name + "' is stored as " +
-                                             std::string(name_of(part.dtype)) +
-                                             ", training begins with f32 weights");
-      }
-      std::memcpy(to, part.bytes.data(), part.bytes.size());
-      to += part.bytes.size();
-      room -= part.bytes.size();
-    }
+    read_floats(weights, parameter, std::span(values).subspan(first, parameter.shape.elements()));
   }
-  write(parameters_buffer, values);
-  std::ranges::fill(values, 0.0f);
+  const std::vector<float> zeros(layout_.elements);
   for (const std::string& buffer : buffers()) {
-    if (buffer != parameters_buffer) write(buffer, values);
+    write(buffer, buffer == parameters_buffer || buffer == average_buffer ? values : zeros);
   }
   set_counts({});
   group_begins_ = true;
@@ -125,6 +117,25 @@ void Trainer::set_counts(const TrainerCounts& counts) {
   known_updates_ = counts.updates;
   const auto made = static_cast<uint32_t>(counts.updates - counts.skipped);
   states_.write(updates_buffer, 0, std::as_bytes(std::span(&made, 1)));
+}
+
+std::vector<float> Trainer::parameter(const Parameter& parameter) {
+  std::vector<float> values(parameter.shape.elements());
+  const auto found = std::ranges::find(layout_.places, parameter.name,
+                                       [](const ParameterPlace& place) { return place.parameter.name; });
+  if (found == layout_.places.end()) {
+    read_floats(frozen_, parameter, values);
+  } else {
+    finish();
+    states_.read(result_buffer(config_), found->first * sizeof(float),
+                 std::as_writable_bytes(std::span(values)));
+  }
+  return values;
+}
+
+Trainer::FeatureSlot Trainer::feature_slot() {
+  collect(set_);
+  return {input_as<float>(*step_, "features", set_), input_as<uint32_t>(*step_, "labels", set_)};
 }
 
 Trainer::Slot Trainer::slot() {
@@ -172,11 +183,18 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
                                       std::to_string(group_samples) + " was submitted, 1 to " +
                                       std::to_string(config_.batch_size) + " were expected");
   }
-  const Slot filled = slot();
   // What lies behind the samples that count has weight 0, and must be finite for that to be nothing.
-  const uint64_t image = filled.images.size() / config_.batch_size;
-  std::ranges::fill(filled.images.subspan(samples * image), 0.0f);
-  std::ranges::fill(filled.labels.subspan(samples), 0u);
+  const auto clear_rest = [&](std::span<float> rows, std::span<uint32_t> labels) {
+    std::ranges::fill(rows.subspan(samples * (rows.size() / config_.batch_size)), 0.0f);
+    std::ranges::fill(labels.subspan(samples), 0u);
+  };
+  if (from_features_) {
+    const FeatureSlot filled = feature_slot();
+    clear_rest(filled.features, filled.labels);
+  } else {
+    const Slot filled = slot();
+    clear_rest(filled.images, filled.labels);
+  }
   const std::span<float> weights = input_as<float>(*step_, "weights", set_);
   const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
   std::ranges::fill(weights.first(samples), weight);
@@ -249,39 +267,51 @@ Profile Trainer::profile_step() {
   return profile;
 }
 
-TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&)>& fill,
-                         const TakeResults& take) {
+TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
   finish();
-  const uint64_t batch = config_.batch_size, classes = config_.model.classes;
   if (!test_) {
     test_ = prepare(*test_plan_);  // a copy: whoever stops this may ask for another test
     test_plan_.reset();
   }
+  TestSums sums;
+  go_through(*test_, "result", fill, [&](std::span<const float> results, std::span<const uint32_t> labels) {
+    sums.add(results, labels);
+    if (take) take(results, labels);
+  });
+  return sums.result();
+}
+
+void Trainer::features(const Fill& fill, const TakeResults& take) {
+  finish();
+  Executable executable(*weights_, plan_of(make_features_graph(config_, layout_, config_.batch_size)),
+                        &states_, preparing_);
+  go_through(executable, "features", fill, take);
+}
+
+void Trainer::go_through(Executable& executable, std::string_view output, const Fill& fill,
+                         const TakeResults& take) {
+  const uint64_t batch = config_.batch_size;
   // The labels of what each set works on.
   std::vector<std::vector<uint32_t>> labels(Executable::io_sets);
-  TestSums sums;
-  const auto collect_test = [&](uint32_t set) {
+  const auto collect_rows = [&](uint32_t set) {
     if (labels[set].empty()) return;
-    test_->wait(set);
-    const std::vector<float> results = output_of(*test_, "result", set);
-    const auto counted = std::span(results).first(labels[set].size() * classes);
-    sums.add(counted, labels[set]);
-    if (take) take(counted, labels[set]);
+    executable.wait(set);
+    const std::vector<float> rows = output_of(executable, output, set);
+    take(std::span(rows).first(labels[set].size() * (rows.size() / batch)), labels[set]);
     labels[set].clear();
   };
   uint32_t set = 0;
   while (true) {
-    collect_test(set);
+    collect_rows(set);
     std::vector<uint32_t> filled(batch);
-    const auto samples = fill({input_as<float>(*test_, "image", set), filled});
+    const auto samples = fill({input_as<float>(executable, "image", set), filled});
     if (!samples) break;
-    hand_over(*test_, set);
+    hand_over(executable, set);
     filled.resize(*samples);
     labels[set] = std::move(filled);
     set = (set + 1) % Executable::io_sets;
   }
-  for (uint32_t i = 0; i < Executable::io_sets; ++i) collect_test((set + i) % Executable::io_sets);
-  return sums.result();
+  for (uint32_t i = 0; i < Executable::io_sets; ++i) collect_rows((set + i) % Executable::io_sets);
 }
 
 std::vector<std::string> Trainer::buffers() const {
@@ -289,6 +319,7 @@ std::vector<std::string> Trainer::buffers() const {
   const bool sgd = config_.optimizer == Optimizer::sgd;
   if (!sgd || config_.momentum > 0) names.emplace_back(moment1_buffer);
   if (!sgd) names.emplace_back(moment2_buffer);
+  if (config_.ema_decay > 0) names.emplace_back(average_buffer);
   return names;
 }
 

@@ -30,6 +30,11 @@ struct TrainerOptions {
   // Asked while the steps are compiled, and with the first test what tests; after a "no" Interrupted is
   // thrown.
   GoOn preparing = {};
+  // Where the parameters that aren't trained come from, for as long as the Trainer lives; left out, they are
+  // drawn from the configuration's seed.
+  ConstantSource* frozen = nullptr;
+  // The step begins with what the heads see, which features() gives and feature_slot() takes.
+  bool from_features = false;
 };
 
 // What a training has come to, besides the buffers.
@@ -69,8 +74,12 @@ class Trainer {
   // `skipped` is that of the results that are there to be taken.
   const TrainerCounts& counts() const { return counts_; }
 
-  // Takes parameters from `weights`; moments and counts begin at 0.
+  // Takes the trained parameters from `weights`, whatever type they are stored as; moments and counts begin
+  // at 0.
   void initialize(ConstantSource& weights);
+  // Of the model that the training has come to, each learned parameter, trained or not: result_buffer().
+  // Finishes first.
+  std::vector<float> parameter(const Parameter& parameter);
 
   // Where the next batch goes: images [samples, C, H, W] and as many labels. Waits until the device has read
   // what was there.
@@ -79,6 +88,12 @@ class Trainer {
     std::span<uint32_t> labels;
   };
   Slot slot();
+  // The same for a step that begins with features [samples, VisionTransformer::head_inputs_width()].
+  struct FeatureSlot {
+    std::span<float> features;
+    std::span<uint32_t> labels;
+  };
+  FeatureSlot feature_slot();
   // Has the device work on what was put into slot(), of which the first `samples` count. An update follows
   // when `last`, with the gradient of the mean loss of the `group_samples` samples since the update before.
   // It is left out where that is not finite: parameters, moments and Adam's count stay as they are. Returns
@@ -95,8 +110,10 @@ class Trainer {
 
   // Has `fill` write one batch after the other until it gives no number of samples. `take` is told of every
   // batch. Parameters and moments stay as they are.
-  TestResult test(const std::function<std::optional<uint64_t>(const Slot&)>& fill,
-                  const TakeResults& take = {});
+  using Fill = std::function<std::optional<uint64_t>(const Slot&)>;
+  TestResult test(const Fill& fill, const TakeResults& take = {});
+  // The same, but `take` is given what the heads see: [labels, head_inputs_width].
+  void features(const Fill& fill, const TakeResults& take);
 
   // Buffers on the host, [layout().elements] each: what a checkpoint is made of. Both finish() first.
   std::vector<std::string> buffers() const;  // those that have to be kept
@@ -117,6 +134,7 @@ class Trainer {
   void collect(uint32_t set);
   void write_step(Executable& executable, uint32_t set);
   void hand_over(Executable& executable, uint32_t set);
+  void go_through(Executable& executable, std::string_view output, const Fill& fill, const TakeResults& take);
 
   PipelineStore& pipelines_;
   TrainConfig config_;
@@ -127,7 +145,9 @@ class Trainer {
   uint32_t prepared_ = 0;  // executables
   ParameterLayout layout_;
   StateStore states_;
-  std::unique_ptr<ConstantSource> constants_;
+  bool from_features_;
+  std::unique_ptr<ConstantSource> drawn_;
+  ConstantSource& frozen_;
   std::unique_ptr<WeightStore> weights_;
   // With accumulation the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;

@@ -20,10 +20,11 @@
 namespace vitrine {
 namespace {
 
-LearnedParameters learned(const ParameterLayout& layout, bool training) {
+LearnedParameters learned(const ParameterLayout& layout, bool training,
+                          std::string_view buffer = parameters_buffer) {
   LearnedParameters result{.training = training};
   for (const auto& [parameter, first] : layout.places) {
-    result.places[parameter.name] = {std::string(parameters_buffer), first};
+    result.places[parameter.name] = {std::string(buffer), first};
   }
   return result;
 }
@@ -43,52 +44,93 @@ std::optional<uint32_t> block_of(const Node& node) {
   return static_cast<uint32_t>(std::stoul(node.name.substr(prefix.size())));
 }
 
-// The update of all parameters by the gradients in a buffer.
-void append_update(Graph& graph, const TrainConfig& config, const ParameterLayout& layout, ValueId step,
-                   std::string_view gradients_in) {
-  const ValueId parameters = whole(graph, layout, parameters_buffer);
-  const ValueId gradients = whole(graph, layout, gradients_in);
-  // Of gradients that are not all finite it makes NaN, and the update nothing.
-  const ValueId clipping = clip_scale(graph, "clip", gradients, config.clip_norm);
-  graph.output(clipping, "clipping");
+// The update of one group by its gradients.
+void append_group_update(Graph& graph, const TrainConfig& config, const UpdateGroup& group,
+                         const std::string& name, ValueId step, std::string_view gradients_in,
+                         ValueId clipping) {
+  const auto part_of = [&](std::string_view buffer) {
+    return graph.state(std::string(buffer), {group.elements}, {std::string(buffer), group.first});
+  };
+  const auto store = [&](ValueId value, std::string_view buffer) {
+    graph.store(value, {std::string(buffer), group.first});
+  };
+  const ValueId parameters = part_of(parameters_buffer), gradients = part_of(gradients_in);
   if (config.optimizer == Optimizer::sgd) {
-    const ValueId velocity = config.momentum > 0 ? whole(graph, layout, moment1_buffer) : ValueId{};
-    const SgdState next = sgd_step(graph, "update", parameters, gradients, velocity, step,
+    const ValueId velocity = config.momentum > 0 ? part_of(moment1_buffer) : ValueId{};
+    const SgdState next = sgd_step(graph, name, parameters, gradients, velocity, step,
                                    {.momentum = config.momentum,
                                     .weight_decay = config.weight_decay,
-                                    .decay_elements = layout.decay_elements,
+                                    .decay_elements = group.decay_elements,
+                                    .rate_factor = group.rate,
                                     .gradient_scale = clipping});
-    store_whole(graph, next.param, parameters_buffer);
-    if (velocity) store_whole(graph, next.velocity, moment1_buffer);
+    store(next.param, parameters_buffer);
+    if (velocity) store(next.velocity, moment1_buffer);
     return;
   }
-  const StatePlace at_updates{std::string(updates_buffer)};
-  const CountedUpdate counted = count_update(
-      graph, "count", step, clipping, graph.state(std::string(updates_buffer), {1}, at_updates, DType::u32));
-  graph.store(counted.updates, at_updates);
   const AdamState next =
-      adam_step(graph, "update", parameters, gradients, whole(graph, layout, moment1_buffer),
-                whole(graph, layout, moment2_buffer), counted.step,
+      adam_step(graph, name, parameters, gradients, part_of(moment1_buffer), part_of(moment2_buffer), step,
                 {.beta1 = config.beta1,
                  .beta2 = config.beta2,
                  .eps = config.eps,
                  .weight_decay = config.weight_decay,
                  .decoupled = config.optimizer == Optimizer::adamw,
-                 .decay_elements = layout.decay_elements,
+                 .decay_elements = group.decay_elements,
+                 .rate_factor = group.rate,
                  .gradient_scale = clipping});
-  store_whole(graph, next.param, parameters_buffer);
-  store_whole(graph, next.m, moment1_buffer);
-  store_whole(graph, next.v, moment2_buffer);
+  store(next.param, parameters_buffer);
+  store(next.m, moment1_buffer);
+  store(next.v, moment2_buffer);
+}
+
+// The update of all parameters by the gradients in a buffer, and of their average.
+void append_update(Graph& graph, const TrainConfig& config, const ParameterLayout& layout, ValueId step,
+                   std::string_view gradients_in) {
+  // Of gradients that are not all finite it makes NaN, and the updates nothing.
+  const ValueId clipping = clip_scale(graph, "clip", whole(graph, layout, gradients_in), config.clip_norm);
+  graph.output(clipping, "clipping");
+  if (config.optimizer != Optimizer::sgd) {
+    const StatePlace at_updates{std::string(updates_buffer)};
+    const CountedUpdate counted =
+        count_update(graph, "count", step, clipping,
+                     graph.state(std::string(updates_buffer), {1}, at_updates, DType::u32));
+    graph.store(counted.updates, at_updates);
+    step = counted.step;
+  }
+  for (size_t i = 0; i < layout.groups.size(); ++i) {
+    const std::string name = layout.groups.size() == 1 ? "update" : "update." + std::to_string(i);
+    append_group_update(graph, config, layout.groups[i], name, step, gradients_in, clipping);
+  }
+  if (config.ema_decay == 0) return;
+  const ValueId average = whole(graph, layout, average_buffer);
+  store_whole(graph,
+              mix(graph, "average", average, whole(graph, layout, parameters_buffer), 1 - config.ema_decay),
+              average_buffer);
+}
+
+ValueId image_input(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
+  const ViTConfig& c = config.model;
+  return builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
 }
 
 // The model's own result on "image".
 ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
   const ViTConfig& c = config.model;
-  const ValueId image = builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
+  const ValueId image = image_input(builder, config, batch);
   return VisionTransformer(c)(builder, image, natural_result(c));
 }
 
+// The same on "features".
+ValueId append_heads(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
+  const VisionTransformer model(config.model);
+  const ValueId features = builder.graph().input("features", {batch, model.head_inputs_width()});
+  return model.classify(builder, features, natural_result(config.model));
+}
+
 }  // namespace
+
+std::string_view result_buffer(const TrainConfig& config) {
+  return config.ema_decay > 0 ? average_buffer : parameters_buffer;
+}
 
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options) {
@@ -96,7 +138,8 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   parameters_of_step.rounded = config.precision == Precision::f16;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
-  const ValueId result = append_model(builder, config, batch);
+  const ValueId result =
+      options.from_features ? append_heads(builder, config, batch) : append_model(builder, config, batch);
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
   builder.graph().output(
@@ -144,9 +187,18 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
   return graph;
 }
 
+std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                                 uint64_t batch) {
+  GraphBuilder builder(learned(layout, false, result_buffer(config)));
+  const VisionTransformer model(config.model);
+  builder.graph().output(
+      model.head_inputs(builder, model.tokens(builder, image_input(builder, config, batch))), "features");
+  return builder.finish();
+}
+
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch) {
-  GraphBuilder builder(learned(layout, false));
+  GraphBuilder builder(learned(layout, false, result_buffer(config)));
   builder.graph().output(append_model(builder, config, batch), "result");
   return builder.finish();
 }

@@ -12,13 +12,15 @@ namespace vitrine {
 
 // Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h). Output: "losses" [B], not weighted. States: the buffers of a
-// ParameterLayout. The gradients of the weighted sum of losses are stored in theirs; with `update`, the
-// parameters are updated too, unless a gradient is not finite, and there is an output "clipping" [2]: by how
-// much the gradients were clipped, and their norm, both NaN where there was no update. The state
-// updates_buffer, u32 [1], counts the updates that Adam has made.
+// ParameterLayout; parameters that it hasn't are constants. The gradients of the weighted sum of losses are
+// stored in theirs; with `update`, the parameters are updated too, unless a gradient is not finite, and there
+// is an output "clipping" [2]: by how much the gradients were clipped, and their norm, both NaN where there was
+// no update. The state updates_buffer, u32 [1], counts the updates that Adam has made.
 struct StepGraphOptions {
   bool update = true;
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
+  // In place of "image" there is "features" [B, width]: what make_features_graph() gives.
+  bool from_features = false;
 };
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});
@@ -30,7 +32,17 @@ std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout)
 std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout);
 
-// From "image" to the model's own result, "result" [B, classes]. The parameters are states.
+// The buffer of the parameters that a training results in, which are tested and saved: the average, where
+// there is one.
+std::string_view result_buffer(const TrainConfig& config);
+
+// From "image" to what the model's heads see of it, "features" [B, VisionTransformer::head_inputs_width()].
+// Nothing is dropped.
+std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                                 uint64_t batch);
+
+// From "image" to the model's own result, "result" [B, classes]. The parameters that are trained are states,
+// in result_buffer().
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch);
 

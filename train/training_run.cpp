@@ -10,6 +10,7 @@
 #include "model/files/safetensors.h"
 #include "model/files/safetensors_writer.h"
 #include "model/files/weights.h"
+#include "model/vit/vision_transformer.h"
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/atomic_folder.h"
 #include "runtime/util/error.h"
@@ -18,6 +19,8 @@
 #include "runtime/util/text.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
+#include "train/parameter_values.h"
+#include "train/trained_parameters.h"
 
 namespace vitrine {
 namespace {
@@ -67,6 +70,51 @@ TrainingPosition next_epoch(const TrainingPosition& position) {
   return {.epoch = position.epoch + 1, .history = position.history};
 }
 
+// More than this isn't taken of the host's memory for features: those of 1.3 million pictures for a width of
+// 768.
+constexpr uint64_t most_feature_bytes = uint64_t{4} << 30;
+
+bool trains_on_features(const TrainConfig& config, const Dataset& data) {
+  const uint64_t width = VisionTransformer(config.model).head_inputs_width();
+  return trains_on_fixed_features(config) && FeatureCache::bytes(data.count(), width) <= most_feature_bytes;
+}
+
+TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
+  TrainingIdentity identity{.config = config,
+                            .data = fingerprint_of(data),
+                            .updates_an_epoch = total_updates(config, data.count()) / config.epochs};
+  const ParameterLayout layout = layout_of(config);
+  std::vector<Parameter> frozen;
+  for (Parameter& parameter : parameters_of(config.model)) {
+    const bool trained = std::ranges::any_of(
+        layout.places, [&](const ParameterPlace& place) { return place.parameter.name == parameter.name; });
+    if (parameter.learned() && !trained) frozen.push_back(std::move(parameter));
+  }
+  if (!frozen.empty()) {
+    const auto drawn = weights ? nullptr : random_weights(config.model, config.seed);
+    identity.frozen = checksum_of(weights ? *weights : *drawn, frozen);
+  }
+  return identity;
+}
+
+// Batches as a loader gives them, until `stop` is set.
+Trainer::Fill fill_from(BatchLoader& loader, const std::atomic<bool>* stop) {
+  return [&loader, stop](const Trainer::Slot& slot) -> std::optional<uint64_t> {
+    if (stop && stop->load()) return std::nullopt;
+    const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+    if (!made) return std::nullopt;
+    return made->size;
+  };
+}
+
+// All samples once, as they are stored.
+LoaderOptions once_as_stored(const TrainConfig& config) {
+  LoaderOptions loading = loader_options(config);
+  loading.shuffle = false;
+  loading.end_epoch = 1;
+  return loading;
+}
+
 }  // namespace
 
 uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
@@ -104,12 +152,15 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
     : config_(config),
       data_(train),
       options_(std::move(options)),
-      identity_{config, fingerprint_of(train), total_updates(config, train.count()) / config.epochs},
+      identity_(identity_of(config, train, options_.weights)),
+      on_features_(trains_on_features(config, train)),
       trainer_(pipelines, config, total_updates(config, train.count()),
                {.recompute = options_.recompute,
                 .plan = options_.plan,
                 .go_on = options_.go_on,
-                .preparing = options_.preparing}) {
+                .preparing = options_.preparing,
+                .frozen = options_.weights,
+                .from_features = on_features_}) {
   require_fit(config_, data_);
   const bool has_to = !options_.from.empty();
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
@@ -290,6 +341,23 @@ void TrainingRun::write_models(bool best) {
   if (best) link_model(last_in(options_.out), best_in(options_.out));
 }
 
+// False when it was stopped.
+bool TrainingRun::compute_features(const TrainingEvents& events, const std::atomic<bool>& stop) {
+  const uint64_t width = VisionTransformer(config_.model).head_inputs_width();
+  features_.emplace(data_, width, static_cast<uint32_t>(config_.batch_size), config_.seed);
+  BatchLoader loader(data_, once_as_stored(config_));
+  uint64_t done = 0;
+  trainer_.features(fill_from(loader, &stop),
+                    [&](std::span<const float> rows, std::span<const uint32_t> labels) {
+                      features_->add(rows);
+                      done += labels.size();
+                      if (events.features) events.features(done, data_.count());
+                    });
+  if (features_->complete()) return true;
+  features_.reset();
+  return false;
+}
+
 bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& stop) {
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
@@ -314,7 +382,20 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
   loading.first_batch = at_end ? 0 : position_.batch;
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);
-  BatchLoader loader(data_, loading);
+  if (on_features_ && !finished() && !features_ && !compute_features(events, stop)) {
+    save();
+    return false;
+  }
+  std::optional<BatchLoader> loader;
+  if (!on_features_) loader.emplace(data_, loading);
+  const auto next_batch = [&](uint64_t batch) -> std::optional<Batch> {
+    if (!on_features_) {
+      const Trainer::Slot slot = trainer_.slot();
+      return loader->next(slot.images, slot.labels);
+    }
+    const Trainer::FeatureSlot slot = trainer_.feature_slot();
+    return features_->fill(static_cast<uint32_t>(position_.epoch), batch, slot.features, slot.labels);
+  };
 
   Clock::time_point start = Clock::now(), saved = start;
   const double seconds_before = seen_seconds_;
@@ -354,8 +435,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       const uint64_t group_end = std::min(group_first + config_.accumulation, batches);
       const uint64_t group_samples =
           std::min(group_end * config_.batch_size, data_.count()) - group_first * config_.batch_size;
-      const Trainer::Slot slot = trainer_.slot();
-      const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+      const std::optional<Batch> made = next_batch(batch);
       if (!made || made->index != batch) throw Error(ErrorCode::failed, "the batches came out of order");
       group_ends = batch + 1 == group_end;
       trainer_.submit(made->size, group_samples, group_ends);
@@ -423,7 +503,9 @@ TestResult TrainingRun::test_best(const Dataset& data) {
   const std::filesystem::path best = best_in(options_.out);
   if (options_.out.empty() || !path_exists(best, ErrorCode::failed)) return test(data);
   std::vector<float> last(trainer_.layout().elements), values(last.size());
-  trainer_.read(parameters_buffer, last);
+  // What is tested: the weights, or their average.
+  const std::string_view tested = result_buffer(config_);
+  trainer_.read(tested, last);
   const SafetensorsFile file(best / "model.safetensors");
   for (const auto& [parameter, first] : trainer_.layout().places) {
     const TensorInfo* tensor = file.find(parameter.name);
@@ -435,9 +517,9 @@ TestResult TrainingRun::test_best(const Dataset& data) {
     }
     std::memcpy(values.data() + first, file.bytes(*tensor).data(), file.bytes(*tensor).size());
   }
-  trainer_.write(parameters_buffer, values);
+  trainer_.write(tested, values);
   const TestResult result = test(data);
-  trainer_.write(parameters_buffer, last);
+  trainer_.write(tested, last);
   return result;
 }
 
@@ -448,18 +530,8 @@ TestResult TrainingRun::test(const Dataset& data, const TakeResults& take, const
 
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take,
                    const std::atomic<bool>* stop) {
-  LoaderOptions loading = loader_options(trainer.config());
-  loading.shuffle = false;
-  loading.end_epoch = 1;
-  BatchLoader loader(data, loading);
-  return trainer.test(
-      [&](const Trainer::Slot& slot) -> std::optional<uint64_t> {
-        if (stop && stop->load()) return std::nullopt;
-        const std::optional<Batch> made = loader.next(slot.images, slot.labels);
-        if (!made) return std::nullopt;
-        return made->size;
-      },
-      take);
+  BatchLoader loader(data, once_as_stored(trainer.config()));
+  return trainer.test(fill_from(loader, stop), take);
 }
 
 void write_model(const std::filesystem::path& folder, Trainer& trainer,
@@ -485,14 +557,15 @@ void write_model(const std::filesystem::path& folder, Trainer& trainer,
   write_json("config.json", description);
   write_json("preprocessor_config.json", preprocessing);
 
-  std::vector<float> values(trainer.layout().elements);
-  trainer.read(parameters_buffer, values);
+  std::vector<std::vector<float>> values;
   std::vector<TensorToWrite> tensors;
-  for (const auto& [parameter, first] : trainer.layout().places) {
+  for (const Parameter& parameter : parameters_of(config.model)) {
+    if (!parameter.learned()) continue;
     const auto dims = parameter.shape.dims();
+    values.push_back(trainer.parameter(parameter));
     tensors.push_back({.name = parameter.name,
                        .shape = {dims.begin(), dims.end()},
-                       .data = std::as_bytes(std::span(values).subspan(first, parameter.shape.elements()))});
+                       .data = std::as_bytes(std::span(values.back()))});
   }
   write_safetensors(folder / "model.safetensors", tensors);
 }

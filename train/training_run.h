@@ -12,6 +12,7 @@
 
 #include "train/checkpoint.h"
 #include "train/data/dataset.h"
+#include "train/feature_cache.h"
 #include "train/run_folder.h"
 #include "train/train_config.h"
 #include "train/trainer.h"
@@ -40,6 +41,8 @@ struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
   std::function<void(const ValidationResult&)> validation = {};  // of those in the middle of an epoch
+  // Before the first batch of a training on features: of how many samples they are computed.
+  std::function<void(uint64_t done, uint64_t total)> features = {};
   // After every update has been handed to the device, and before the next batch is: whoever trains may wait
   // here, test, save, or set `stop`. It changes nothing of what the training comes to, and its time is not
   // counted.
@@ -58,7 +61,8 @@ struct TrainingOptions {
   const Dataset* validation = nullptr;
   // Saves after so many seconds, besides at every epoch's end and every validation.
   double checkpoint_seconds = 60;
-  // Weights to begin with; drawn from the configuration's seed when left out.
+  // Weights to begin with, and those that aren't trained; drawn from the configuration's seed when left out.
+  // Has to outlive the training.
   ConstantSource* weights = nullptr;
   PlanOptions plan = {};
   // See TrainerOptions.
@@ -74,6 +78,9 @@ class TrainingRun {
 
   const Trainer& trainer() const { return trainer_; }
   const TrainingPosition& position() const { return position_; }
+  // Whether what the heads see is computed once, and every epoch begins with it: trains_on_fixed_features(),
+  // as far as the host's memory is taken for it.
+  bool on_features() const { return on_features_; }
   bool finished() const { return position_.epoch >= config_.epochs || ended_early(); }
   // Whether it has ended because it got no better.
   bool ended_early() const;
@@ -101,6 +108,7 @@ class TrainingRun {
   bool validation_due(bool epoch_ends) const;
   std::optional<ValidationResult> validate(const std::atomic<bool>& stop);
   void write_models(bool best);
+  bool compute_features(const TrainingEvents& events, const std::atomic<bool>& stop);
   void save();
   void keep();
   bool finish();
@@ -116,7 +124,9 @@ class TrainingRun {
   const Dataset& data_;
   TrainingOptions options_;
   TrainingIdentity identity_;
+  bool on_features_;
   Trainer trainer_;
+  std::optional<FeatureCache> features_;  // from the first run() on
   TrainingPosition position_;
   std::vector<BatchResult> results_;
   const TrainingEvents* events_ = nullptr;  // while run() runs

@@ -115,4 +115,8 @@ void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t see
   }
 }
 
+void init_truncated_normal(std::string_view name, uint64_t seed, double sigma, std::span<float> values) {
+  fill_truncated_normal(values, RandomStream(seed, hash_of(name)), sigma);
+}
+
 }  // namespace vitrine

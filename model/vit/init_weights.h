@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "model/vit/parameters.h"
 #include "model/vit/vit_config.h"
@@ -17,5 +18,8 @@ namespace vitrine {
 // Fixed positions are computed.
 void init_parameter(const Parameter& parameter, const ViTConfig& config, uint64_t seed,
                     std::span<float> values);
+
+// A normal distribution of this sigma that is cut off at 2 and -2, for a parameter of this name.
+void init_truncated_normal(std::string_view name, uint64_t seed, double sigma, std::span<float> values);
 
 }  // namespace vitrine

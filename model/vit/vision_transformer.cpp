@@ -71,8 +71,7 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   if (c.classes && c.distilled_head) declare_linear(Module::distillation_head, "head_dist", c.classes, c.dim);
 }
 
-ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Result result,
-                                      const BlockTaps& taps) const {
+ValueId VisionTransformer::tokens(GraphBuilder& builder, ValueId image, const BlockTaps& taps) const {
   ValueId x = assemble(builder, patch_embed_(builder, image));
   for (uint64_t i = 0; i < blocks_.size(); ++i) {
     const auto tap = taps.find(i);
@@ -84,6 +83,12 @@ ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Resu
     if (tap->second.look) tap->second.look(builder, values);
     x = values.mlp.out;
   }
+  return x;
+}
+
+ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Result result,
+                                      const BlockTaps& taps) const {
+  const ValueId x = tokens(builder, image, taps);
   const auto pool_tap = taps.find(blocks_.size());
   return finish(builder, x, result, pool_tap == taps.end() ? nullptr : &pool_tap->second);
 }
@@ -199,14 +204,47 @@ ValueId VisionTransformer::finish(GraphBuilder& builder, ValueId x, Result resul
     throw Error(ErrorCode::usage, "--what is " + std::string(name_of(result)) +
                                       " and the model has no head, expected features or tokens");
   }
-  ValueId logits = head(builder, "head", features(builder, x, builder.dtype(path("head")), pool_tap));
+  return classify(builder, seen(builder, x, pool_tap), result);
+}
+
+VisionTransformer::Seen VisionTransformer::seen(GraphBuilder& builder, ValueId x, const BlockTap* tap) const {
+  Seen both{.features = features(builder, x, builder.dtype(path("head")), tap)};
   if (config_.distilled_head) {
-    const DType dtype = builder.dtype(path("head_dist"));
-    const ValueId both =
-        head(builder, "head_dist", token(builder, x, 1, "distillation_token", dtype), logits);
+    both.distillation = token(builder, x, 1, "distillation_token", builder.dtype(path("head_dist")));
+  }
+  return both;
+}
+
+ValueId VisionTransformer::classify(GraphBuilder& builder, const Seen& seen, Result result) const {
+  Graph& graph = builder.graph();
+  ValueId logits = head(builder, "head", seen.features);
+  if (config_.distilled_head) {
+    const ValueId both = head(builder, "head_dist", seen.distillation, logits);
     logits = scale(graph, path("heads.mean"), both, 0.5);
   }
   return result == Result::probabilities ? softmax(graph, path("softmax"), logits) : logits;
+}
+
+uint64_t VisionTransformer::head_inputs_width() const {
+  return config_.feature_width() + (config_.distilled_head ? config_.dim : 0);
+}
+
+ValueId VisionTransformer::head_inputs(GraphBuilder& builder, ValueId tokens) const {
+  const Seen both = seen(builder, tokens, nullptr);
+  if (!both.distillation) return both.features;
+  return concat(builder.graph(), path("head_inputs"), {both.features, both.distillation}, -1);
+}
+
+ValueId VisionTransformer::classify(GraphBuilder& builder, ValueId head_inputs, Result result) const {
+  if (!config_.distilled_head) return classify(builder, Seen{.features = head_inputs}, result);
+  const uint64_t width = config_.feature_width();
+  const auto part = [&](const char* node, uint64_t begin, uint64_t end) {
+    return slice(builder.graph(), path(node), head_inputs, -1, begin, end);
+  };
+  return classify(builder,
+                  Seen{.features = part("head.in", 0, width),
+                       .distillation = part("head_dist.in", width, head_inputs_width())},
+                  result);
 }
 
 }  // namespace vitrine

@@ -62,13 +62,27 @@ class VisionTransformer : public ModuleBase {
   // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
   // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
   ValueId assemble(GraphBuilder& builder, ValueId patches) const;
+  // image to the last block's tokens, in front of the final LayerNorm.
+  ValueId tokens(GraphBuilder& builder, ValueId image, const BlockTaps& taps = {}) const;
   ValueId finish(GraphBuilder& builder, ValueId tokens, Result result,
                  const BlockTap* pool_tap = nullptr) const;
 
+  // The last step in two: what the heads see of each image, [B, head_inputs_width()] side by side, and the
+  // logits or probabilities that they make of it. For who has one done once and the other often.
+  uint64_t head_inputs_width() const;
+  ValueId head_inputs(GraphBuilder& builder, ValueId tokens) const;
+  ValueId classify(GraphBuilder& builder, ValueId head_inputs, Result result) const;
+
  private:
+  // What each head sees.
+  struct Seen {
+    ValueId features, distillation;
+  };
   ValueId pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;
   ValueId token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node, DType out) const;
   ValueId features(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;
+  Seen seen(GraphBuilder& builder, ValueId x, const BlockTap* tap) const;
+  ValueId classify(GraphBuilder& builder, const Seen& seen, Result result) const;
   ValueId head(GraphBuilder& builder, const std::string& at, ValueId x, ValueId residual = {}) const;
   ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
                   DType out) const;

@@ -14,6 +14,7 @@ layout(constant_id = 1) const uint function = VITRINE_BINARY_ADD;
 layout(constant_id = 2) const uint period = 0;  // elements of B where it repeats, else 0
 
 layout(push_constant) uniform Push { BinaryParams p; };
+#include "lib/binary.glsl"
 layout(set = 0, binding = 0) readonly buffer A { TA a[]; };
 layout(set = 0, binding = 1) readonly buffer B { TB b[]; };
 layout(set = 0, binding = 2) writeonly buffer Y { TY y[]; };
@@ -22,5 +23,5 @@ void main() {
   const uint i = linear_invocation();
   if (i >= p.count) return;
   const float left = load_float(a[i]), right = load_float(b[period == 0 ? i : i % period]);
-  y[i] = store_as(TY, function == VITRINE_BINARY_ADD ? left + right : left * right);
+  y[i] = store_as(TY, binary(left, right));
 }

@@ -6,12 +6,14 @@
 
 #define VITRINE_BINARY_ADD 0
 #define VITRINE_BINARY_MULTIPLY 1
+#define VITRINE_BINARY_MIX 2
 
 VITRINE_SHARED_BEGIN
 struct BinaryParams {
   uint count;
+  float share;  // of MIX
 };
-VITRINE_SHARED_SIZE(BinaryParams, 4);
+VITRINE_SHARED_SIZE(BinaryParams, 8);
 VITRINE_SHARED_END
 
 #endif

@@ -17,6 +17,7 @@ layout(constant_id = 2) const uint period = 0;  // elements of B where it repeat
 layout(constant_id = 3) const bool whole_runs = false;
 
 layout(push_constant) uniform Push { BinaryParams p; };
+#include "lib/binary.glsl"
 layout(set = 0, binding = 0) readonly buffer A { A4 a[]; };
 layout(set = 0, binding = 1) readonly buffer B { B4 b[]; };
 layout(set = 0, binding = 2) writeonly buffer Y { OUT4 y[]; };
@@ -24,10 +25,10 @@ layout(set = 0, binding = 2) writeonly buffer Y { OUT4 y[]; };
 vec4 four(uint first, uint f) {
   const uint q = first + f;
   const vec4 left = vec4(a[q]), right = vec4(b[period == 0 ? q : q % (period / 4)]);
-  return function == VITRINE_BINARY_ADD ? left + right : left * right;
+  return binary(left, right);
 }
 float one(uint i) {
   const float left = element_of(a, i), right = element_of(b, period == 0 ? i : i % period);
-  return function == VITRINE_BINARY_ADD ? left + right : left * right;
+  return binary(left, right);
 }
 #include "lib/wide.glsl"

@@ -24,7 +24,7 @@ layout(set = 0, binding = 8) writeonly buffer VOut { float v_out[]; };
 void main() {
   const uint i = linear_invocation();
   if (i >= p.count) return;
-  const AdamFactors f = AdamFactors(uintBitsToFloat(step_words[VITRINE_STEP_RATE]),
+  const AdamFactors f = AdamFactors(p.rate_factor * uintBitsToFloat(step_words[VITRINE_STEP_RATE]),
                                     uintBitsToFloat(step_words[VITRINE_STEP_MOMENT1]),
                                     sqrt(uintBitsToFloat(step_words[VITRINE_STEP_MOMENT2])));
   float new_param = param[i], new_m = m[i], new_v = v[i];

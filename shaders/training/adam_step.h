@@ -14,8 +14,9 @@ struct AdamStepParams {
   float beta2;
   float rest2;  // 1 - beta2
   float eps;
+  float rate_factor;  // of the step's learning rate
 };
-VITRINE_SHARED_SIZE(AdamStepParams, 32);
+VITRINE_SHARED_SIZE(AdamStepParams, 36);
 VITRINE_SHARED_END
 
 #endif

@@ -26,8 +26,8 @@ void main() {
   if (i >= p.count) return;
   float new_param = param[i], new_velocity = has_momentum ? velocity[i] : 0.0;
   if (!has_scale || !is_nan(scale[0])) {
-    sgd(i, uintBitsToFloat(step_words[VITRINE_STEP_RATE]), has_scale ? scale[0] * gradient[i] : gradient[i],
-        new_param, new_velocity);
+    sgd(i, p.rate_factor * uintBitsToFloat(step_words[VITRINE_STEP_RATE]),
+        has_scale ? scale[0] * gradient[i] : gradient[i], new_param, new_velocity);
   }
   param_out[i] = new_param;
   if (has_momentum) velocity_out[i] = new_velocity;

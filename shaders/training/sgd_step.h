@@ -10,8 +10,9 @@ struct SgdStepParams {
   uint decayed;  // the elements before this one decay
   float weight_decay;
   float momentum;
+  float rate_factor;  // of the step's learning rate
 };
-VITRINE_SHARED_SIZE(SgdStepParams, 16);
+VITRINE_SHARED_SIZE(SgdStepParams, 20);
 VITRINE_SHARED_END
 
 #endif

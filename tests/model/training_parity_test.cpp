@@ -17,6 +17,7 @@
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
 #include "train/data/augmentation.h"
+#include "train/start_model.h"
 #include "train/trainer.h"
 #include "train/training_graph.h"
 
@@ -177,9 +178,21 @@ void check(const std::string& name, const TrainerOptions& options = {}, bool lar
   REQUIRE(samples.count % group == 0);
 
   const uint64_t steps_an_epoch = samples.count / group;
-  Trainer trainer(*device.pipelines, config, config.epochs * steps_an_epoch, options);
+  TrainerOptions own = options;
+  StartModel start;
+  if (expected.contains("start")) {
+    start = start_model(open_model({.model = fixture,
+                                    .image_height = config.model.image_height,
+                                    .image_width = config.model.image_width}),
+                        {config.model.classes, {}}, config.head_init, config.seed);
+    config.model = start.config;
+    own.frozen = start.weights.get();
+  }
+  Trainer trainer(*device.pipelines, config, config.epochs * steps_an_epoch, own);
   REQUIRE(trainer.rounds() == rounded);
-  if (std::filesystem::exists(fixture / "model.safetensors")) {
+  if (start.weights) {
+    trainer.initialize(*start.weights);
+  } else if (std::filesystem::exists(fixture / "model.safetensors")) {
     trainer.initialize(*open_model({.model = fixture}).constants);
   } else {
     trainer.initialize(*random_weights(config.model, config.seed));
@@ -228,7 +241,7 @@ void check(const std::string& name, const TrainerOptions& options = {}, bool lar
     test::leave_out(name + " behind its second step: a CPU without kernels of its own takes minutes");
   } else {
     check_gradient(last, "last_gradient");
-    Tensors change = difference(tensors_of(trainer, parameters_buffer), initial);
+    Tensors change = difference(tensors_of(trainer, result_buffer(config)), initial);
     clear_inert(change, inert, trainer);
     if (expected.contains("projections")) {
       check_projections(change, expected["projections"], "change", limits.at("final"));
@@ -263,6 +276,10 @@ TEST_CASE("four blocks whose products are rounded on matrix units train beside P
   // A layer has a product, and two in its derivative; a block has four layers.
   CHECK(rounded >= 3 * 4 * config.model.depth);
   check("vit192", options, true, Precision::f16);
+}
+TEST_CASE("a training that begins with another model goes on as in PyTorch") {
+  for (const char* name : {"new_head", "f16_other_size", "head_alone", "last_two", "layers_and_average"})
+    check(name);
 }
 TEST_CASE("blocks that are computed again train as in PyTorch") {
   check("swiglu", {.recompute = true});

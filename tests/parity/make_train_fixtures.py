@@ -20,6 +20,7 @@ import cases
 import init_weights
 import naming
 import philox
+import positions
 import training
 
 # The largest relative errors ‖out − ref‖ / ‖ref‖ allowed in f32. Parameters are measured by how far they moved: ‖out −
@@ -36,6 +37,8 @@ class Case:
     steps_an_epoch: int
     weights: str = "random"  # random: like trained ones; torch: PyTorch's own; drawn: by Vitrine's rule, not stored
     contrast: float = 1.0  # of the pictures
+    start: dict = None  # fields of the model that the training begins with, where it isn't of the same shape
+    stored: torch.dtype = torch.float32  # as which that one's weights are stored
 
 
 def tiny(**fields):
@@ -131,6 +134,26 @@ CASES = (
 )  # fmt: skip
 
 
+def started(name, covers, fields, start, **options):
+    """A training that begins with another model: a new head, and what else differs."""
+    model = tiny(depth=3, **fields)
+    recipe = {"weight_decay": 0.2, "label_smoothing": 0.1, "lr": 5e-3, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3,
+              "batch_size": 4, "epochs": 5, **options}
+    stored = recipe.pop("stored", torch.float32)
+    return Case(name, covers, plain(model, "adamw", **recipe), steps_an_epoch=2, start={**model, **start}, stored=stored)
+
+
+CASES += (
+    started("new_head", "a new head, drawn from the seed, on a model of 9 classes", {}, {"classes": 9}, seed=3),
+    started("f16_other_size", "a start in F16, for images of another size: positions resampled; a new head",
+            {}, {"classes": 9, "image_height": 30, "image_width": 25}, stored=torch.float16),
+    started("head_alone", "the head alone, new; cosine", {}, {"classes": 9}, train="head", schedule="cosine"),
+    started("last_two", "the last two of three blocks, the final norm and the head", {}, {}, train="last:2"),
+    started("layers_and_average", "layer decay, an average of the weights, clipping and a warm-up in epochs",
+            {}, {"classes": 9}, layer_decay=0.75, ema_decay=0.8, clip_norm=1.0, warmup_epochs=1.5, schedule="cosine"),
+)  # fmt: skip
+
+
 def pictures(case, config):
     """uint8 pictures and labels of all steps of an epoch: per class two blobs of a colour, moved about, and noise."""
     fields = config["model"]
@@ -151,7 +174,33 @@ def pictures(case, config):
     return images, labels
 
 
+def start_model(case):
+    """The model that a training begins with, in float64, with values that the stored type holds."""
+    return naming.randomise(training.build(case.start), zlib.crc32(case.name.encode()), case.stored)
+
+
+def grid(fields):
+    f = training.model_fields(fields)
+    return f["image_height"] // f["patch_height"], f["image_width"] // f["patch_width"]
+
+
+def from_start(case, config):
+    """The trained model as Vitrine begins it: the start's weights, positions for its size, a head where classes differ."""
+    model = training.build(config["model"])
+    weights = {name: value.double() for name, value in training.parameters(start_model(case)).items()}
+    wanted = {name: tuple(value.shape) for name, value in training.parameters(model).items()}
+    if weights["pos_embed"].shape != wanted["pos_embed"]:
+        weights["pos_embed"] = positions.resample(
+            weights["pos_embed"][None], grid(case.start), grid(config["model"]), positions.rule_of("timm"))[0].float()
+    if tuple(weights["head.weight"].shape) != wanted["head.weight"]:
+        drawn = philox.normal(config["seed"], "head.weight", wanted["head.weight"], 0.02)
+        weights["head.weight"], weights["head.bias"] = torch.from_numpy(drawn), torch.zeros(wanted["head.bias"])
+    return training.load(model.double(), {name: value.double().numpy() for name, value in weights.items()}).float()
+
+
 def fresh_model(case, config):
+    if case.start:
+        return from_start(case, config)
     model = training.build(config["model"])
     if case.weights == "drawn":
         return training.initialise(model, config["model"], config["seed"])
@@ -206,7 +255,7 @@ def run(model, config, images, labels, steps, dtype=torch.float64):
         losses.append(trainer.step([(x[at : at + size], y[at : at + size]) for at in starts]))
         norms.append(trainer.gradient_norm)
         first = first or trainer.gradients
-    return Run(losses, norms, first, trainer.gradients, training.parameters(model))
+    return Run(losses, norms, first, trainer.gradients, trainer.outcome())
 
 
 def error(out, reference, base=None):
@@ -223,7 +272,7 @@ def changed(config):
     """The configuration with one option gone or other than it is: {what: configuration}."""
     out = {}
     for option, other in (("label_smoothing", 0.0), ("clip_norm", 0.0), ("weight_decay", 0.0), ("warmup_steps", 0),
-                          ("min_lr", 0.0), ("schedule", "constant")):  # fmt: skip
+                          ("min_lr", 0.0), ("schedule", "constant"), ("layer_decay", 1.0), ("ema_decay", 0.0), ("warmup_epochs", 0.0)):  # fmt: skip
         if config[option] != other:
             out[option] = {**config, option: other}
     if config["optimizer"] == "sgd":
@@ -301,7 +350,7 @@ def write_fixture(case, folder):
     model = fresh_model(case, config)
     state = {name: value.clone() for name, value in model.state_dict().items()}
     before = training.parameters(model)
-    rows = inert({name: tuple(value.shape) for name, value in before.items()})
+    rows = inert({name: tuple(value.shape) for name, value in before.items() if training.is_trained(name, config)})
     initial = without(before, rows)
     reference = run(model, config, *data, steps)
     report = check(case, config, data, reference, initial, rows, steps)
@@ -314,6 +363,7 @@ def write_fixture(case, folder):
     cases.write_json(folder / "train.json", case.config)
     expected = {
         "covers": case.covers,
+        **({"start": True} if case.start else {}),
         "steps": steps,
         "losses": reference.losses,
         "gradient_norms": reference.norms,
@@ -334,8 +384,11 @@ def write_fixture(case, folder):
             **{what: projections(values) for what, values in tensors.items()},
         }
     else:
-        naming.save(folder, state)
-        cases.write_json(folder / "config.json", {"vitrine": case.config["model"]})
+        if case.start:
+            state = start_model(case).state_dict()
+        naming.save(folder, state, case.stored)
+        fields = {**case.start, "position_resize": positions.rule_of("timm")} if case.start else case.config["model"]
+        cases.write_json(folder / "config.json", {"vitrine": fields})
         for what, values in tensors.items():
             save_tensors(folder / f"{what}.safetensors", values)
     cases.write_json(folder / "expected.json", expected)

@@ -3,7 +3,8 @@
     {"model": {fields of ViTConfig}, "data": {"mean": [...], "std": [...], "crop_padding": 0, "flip": false},
      "optimizer": "sgd" | "adam" | "adamw", "lr": ..., "momentum": ..., "beta1": ..., "beta2": ..., "eps": ...,
      "weight_decay": ..., "label_smoothing": ..., "clip_norm": ..., "accumulation": 1, "epochs": ...,
-     "batch_size": ..., "warmup_steps": ..., "schedule": "constant" | "cosine", "min_lr": ..., "seed": ...}
+     "batch_size": ..., "warmup_steps": ..., "schedule": "constant" | "cosine", "min_lr": ..., "seed": ...,
+     "train": "all" | "head" | "last:N" | PATTERNS, "layer_decay": 1, "ema_decay": 0, "warmup_epochs": 0}
 
 What the fields mean:
 
@@ -21,9 +22,14 @@ What the fields mean:
   p -= lr * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) with t = 1 for the first step.
 - schedule: for step = 0, 1, ... lr(step) = lr * (step + 1) / warmup_steps while step < warmup_steps; from then on lr
   itself (constant), or min_lr + (lr - min_lr) * (1 + cos(pi * (step - warmup_steps) / (total - warmup_steps))) / 2
-  with total = all steps of all epochs (cosine).
+  with total = all steps of all epochs (cosine). warmup_epochs says warmup_steps in epochs.
+- train: which parameters have gradients and an optimiser; the others stay as they are.
+- layer_decay d: the learning rate of layer i is lr * d^(depth + 1 - i), with timm's layers (layer_of).
+- ema_decay d > 0: the result is an average of the parameters that begins as they do and becomes d times itself plus
+  1 - d times the parameters after every step.
 """
 
+import fnmatch
 import json
 import math
 import re
@@ -53,6 +59,11 @@ DEFAULTS = {
     "schedule": "constant",
     "min_lr": 0.0,
     "seed": 0,
+    "train": "all",
+    "head_init": "normal",
+    "layer_decay": 1.0,
+    "ema_decay": 0.0,
+    "warmup_epochs": 0.0,
 }
 DATA_DEFAULTS = {"mean": [0.0], "std": [1.0], "class_names": [], "crop_padding": 0, "flip": False}
 MODEL_DEFAULTS = {
@@ -245,7 +256,8 @@ def pixels(images, data):
 
 def learning_rate(config, step, total):
     """Of step 0, 1, ..., total - 1."""
-    lr, warmup = config["lr"], config["warmup_steps"]
+    lr = config["lr"]
+    warmup = config["warmup_steps"] or round(config["warmup_epochs"] * total / config["epochs"])
     if step < warmup:
         return lr * (step + 1) / warmup
     if config["schedule"] == "constant":
@@ -254,15 +266,40 @@ def learning_rate(config, step, total):
     return config["min_lr"] + (lr - config["min_lr"]) * 0.5 * (1 + math.cos(math.pi * share))
 
 
+def layer_of(name, depth):
+    """timm's layer of a parameter: 0 in front of the blocks, then the blocks, the final norm with the last one, the head."""
+    block = re.match(r"blocks\.(\d+)\.", name)
+    if block:
+        return int(block[1]) + 1
+    if name.startswith("norm."):
+        return depth
+    return 0 if re.match(r"(cls|dist|reg)_token|pos_embed|patch_embed|norm_pre", name) else depth + 1
+
+
+def is_trained(name, config):
+    """Whether a parameter of this name is among what the field `train` says."""
+    text, depth = config["train"], model_fields(config["model"])["depth"]
+    head = re.match(r"head(_dist)?\.", name) is not None
+    if text in ("all", "head"):
+        return text == "all" or head
+    if text.startswith("last:"):
+        behind = re.match(r"norm\.|fc_norm|attn_pool|pre_logits", name) is not None
+        block = re.match(r"blocks\.(\d+)\.", name)
+        return head or behind or block is not None and int(block[1]) >= depth - int(text[5:])
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in text.split(","))
+
+
 def optimizer_of(named, config, **options_of_torch):
     """torch.optim's, for (Vitrine's name, parameter) pairs, with weight decay for matrices only."""
-    groups = ([], [])
+    groups = {}
+    depth = model_fields(config["model"])["depth"] if "model" in config else 0
     for name, value in named:
-        groups[init_weights.is_matrix(name)].append(value)
-    options = [
-        {"params": groups[True], "weight_decay": config["weight_decay"]},
-        {"params": groups[False], "weight_decay": 0.0},
-    ]
+        decay = config.get("layer_decay", 1.0)
+        scale = decay ** (depth + 1 - layer_of(name, depth)) if decay != 1 else 1.0
+        matrix = init_weights.is_matrix(name)
+        group = {"params": [], "weight_decay": config["weight_decay"] if matrix else 0.0, "lr_scale": scale}
+        groups.setdefault((scale, not matrix), group)["params"].append(value)
+    options = [groups[key] for key in sorted(groups)]
     if config["optimizer"] == "sgd":
         return torch.optim.SGD(options, lr=config["lr"], momentum=config["momentum"], **options_of_torch)
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config["optimizer"]]
@@ -272,7 +309,10 @@ def optimizer_of(named, config, **options_of_torch):
 
 def make_optimizer(model, config):
     own = {name: next(iter(canonical(model, {name: value.detach()}))) for name, value in model.named_parameters()}
-    return optimizer_of([(own[name], value) for name, value in model.named_parameters()], config)
+    for name, value in model.named_parameters():
+        value.requires_grad_(is_trained(own[name], config))
+    named = [(own[name], value) for name, value in model.named_parameters() if value.requires_grad]
+    return optimizer_of(named, config)
 
 
 class Trainer:
@@ -286,6 +326,15 @@ class Trainer:
         self.at = 0
         self.gradients = {}  # of the last step, before clipping
         self.gradient_norm = 0.0
+        self.average = {name: value.detach().clone() for name, value in self.trained().items()}
+
+    def trained(self):
+        return {name: value for name, value in self.model.named_parameters() if value.requires_grad}
+
+    def outcome(self):
+        """The parameters that are trained, or their average, under Vitrine's names."""
+        values = self.average if self.config["ema_decay"] else self.trained()
+        return canonical(self.model, {name: value.detach() for name, value in values.items()})
 
     def loss(self, images, labels):
         return self.criterion(self.model(images)[self.result], labels)
@@ -293,18 +342,21 @@ class Trainer:
     def step(self, batches):
         """The mean loss; [(images, labels), ...] are the batches that are accumulated."""
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.config, self.at, self.total)
+            group["lr"] = learning_rate(self.config, self.at, self.total) * group["lr_scale"]
         self.optimizer.zero_grad()
         losses = []
         for images, labels in batches:
             loss = self.loss(images, labels)
             (loss / len(batches)).backward()
             losses.append(loss.item())
-        own = dict(self.model.named_parameters())
+        own = self.trained()
         self.gradients = canonical(self.model, {name: value.grad.clone() for name, value in own.items()})
         self.gradient_norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in self.gradients.values()))
         if self.config["clip_norm"] > 0:
             torch.nn.utils.clip_grad_norm_(own.values(), self.config["clip_norm"])
         self.optimizer.step()
         self.at += 1
+        decay = self.config["ema_decay"]
+        for name, value in own.items():
+            self.average[name] = decay * self.average[name] + (1 - decay) * value.detach()
         return sum(losses) / len(losses)

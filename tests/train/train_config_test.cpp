@@ -94,7 +94,7 @@ TEST_CASE("parameters lie one after the other, those that decay in front") {
     elements += parameter.shape.elements();
     const bool matrix =
         parameter.name.ends_with(".weight") && parameter.name.find("norm") == std::string::npos;
-    CHECK((first < layout.decay_elements) == matrix);
+    CHECK((first < layout.groups.at(0).decay_elements) == matrix);
   }
   CHECK(end <= layout.elements);
   CHECK(elements == parameter_count(config));

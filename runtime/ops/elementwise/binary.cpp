@@ -46,7 +46,8 @@ Lowered lower(const LowerContext& c) {
                         {"function", to_u32(static_cast<uint64_t>(c.attributes().integer("function")))},
                         {"period", repeated == count ? 0 : to_u32(repeated)}};
   dispatch.operands = {Operand::input(0), Operand::input(1), Operand::output(0)};
-  dispatch.set_params(shader::BinaryParams{to_u32(count)});
+  const double share = c.attributes().has("share") ? c.attributes().number("share") : 0;
+  dispatch.set_params(shader::BinaryParams{to_u32(count), static_cast<float>(share)});
   dispatch.groups = spread_groups(c.device(), ceil_div(count, dispatch.constant("local_size")));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
@@ -63,7 +64,9 @@ void backward(GradContext& c) {
   const ValueId dy = c.gradient(0);
   const Shape shape = c.input_value(1).shape;
   const bool repeats = !(shape == c.input_value(0).shape);
-  const bool product = c.attributes().integer("function") == VITRINE_BINARY_MULTIPLY;
+  const int64_t function = c.attributes().integer("function");
+  if (function == VITRINE_BINARY_MIX) c.refuse("a mix has no derivative");
+  const bool product = function == VITRINE_BINARY_MULTIPLY;
   const auto as_input = [&](uint32_t i, const char* name, ValueId gradient) {
     return convert(graph, c.name(name), gradient, c.input_value(i).dtype);
   };
@@ -118,6 +121,11 @@ ValueId add(Graph& graph, std::string name, ValueId a, ValueId b) {
 
 ValueId sum_gradients(Graph& graph, std::string name, ValueId a, ValueId b) {
   return add(graph, std::move(name), a, b);
+}
+
+ValueId mix(Graph& graph, std::string name, ValueId a, ValueId b, double share) {
+  return graph.add(op_binary, std::move(name), {a, b},
+                   {{"function", VITRINE_BINARY_MIX}, {"share", share}})[0];
 }
 
 ValueId multiply(Graph& graph, std::string name, ValueId a, ValueId b) {

@@ -17,6 +17,11 @@ std::vector<OpCase> binary_cases() {
       cases.push_back(one_result(
           "product" + of, {{a}, {a}}, reference::multiply(a.values, a.values),
           [](Graph& graph, std::span<const ValueId> ids) { return multiply(graph, "y", ids[0], ids[1]); }));
+      reference::Values mixed = a.values;
+      for (size_t i = 0; i < mixed.size(); ++i) mixed[i] += 0.25 * (b.values[i] - mixed[i]);
+      cases.push_back(one_result(
+          "mix" + of, {{a}, {b}}, mixed,
+          [](Graph& graph, std::span<const ValueId> ids) { return mix(graph, "y", ids[0], ids[1], 0.25); }));
     }
   }
   return cases;

@@ -36,7 +36,8 @@ Lowered lower_as(const LowerContext& c, std::string_view shader, bool quads) {
                                              .rest1 = static_cast<float>(1 - number("beta1")),
                                              .beta2 = static_cast<float>(number("beta2")),
                                              .rest2 = static_cast<float>(1 - number("beta2")),
-                                             .eps = static_cast<float>(number("eps"))});
+                                             .eps = static_cast<float>(number("eps")),
+                                             .rate_factor = rate_factor_of(c)});
   return update.lower(c, std::move(dispatch), shader, quads);
 }
 
@@ -58,14 +59,15 @@ const OpDef op_adam_step{"adam_step", infer, flops, kernels, adam_step_cases};
 
 AdamState adam_step(Graph& graph, std::string name, ValueId param, ValueId gradient, ValueId m, ValueId v,
                     ValueId step, const AdamOptions& options) {
-  const auto out =
-      graph.add(op_adam_step, std::move(name), {param, gradient, m, v, step, options.gradient_scale},
-                {{"beta1", options.beta1},
-                 {"beta2", options.beta2},
-                 {"eps", options.eps},
-                 {"weight_decay", options.weight_decay},
-                 {"decoupled", int64_t{options.decoupled}},
-                 {"decay_elements", decay_setting(options.decay_elements)}});
+  Attributes attributes{{"beta1", options.beta1},
+                        {"beta2", options.beta2},
+                        {"eps", options.eps},
+                        {"weight_decay", options.weight_decay},
+                        {"decoupled", int64_t{options.decoupled}},
+                        {"decay_elements", decay_setting(options.decay_elements)}};
+  set_rate_factor(attributes, options.rate_factor);
+  const auto out = graph.add(op_adam_step, std::move(name),
+                             {param, gradient, m, v, step, options.gradient_scale}, std::move(attributes));
   return {out[0], out[1], out[2]};
 }
 

@@ -18,6 +18,7 @@ struct AdamOptions {
   double weight_decay = 0;
   bool decoupled = false;                  // AdamW: the decay is no part of the gradient
   uint64_t decay_elements = all_elements;  // the weight decay is that of the elements before this one
+  double rate_factor = 1;                  // of the step's learning rate
   // f32; its first element multiplies the gradients. Where that is NaN, nothing changes: see clip_scale().
   ValueId gradient_scale{};
 };

@@ -70,6 +70,14 @@ Lowered FlatUpdate::lower(const LowerContext& c, Dispatch dispatch, std::string_
   return lowered;
 }
 
+void set_rate_factor(Attributes& attributes, double factor) {
+  if (factor != 1) attributes.set("rate_factor", factor);
+}
+
+float rate_factor_of(const LowerContext& c) {
+  return c.attributes().has("rate_factor") ? static_cast<float>(c.attributes().number("rate_factor")) : 1.0f;
+}
+
 Attributes::Setting decay_setting(uint64_t decay_elements) {
   return static_cast<int64_t>(
       std::min<uint64_t>(decay_elements, static_cast<uint64_t>(std::numeric_limits<int64_t>::max())));

@@ -31,6 +31,11 @@ struct FlatUpdate {
   Lowered lower(const LowerContext& context, Dispatch dispatch, std::string_view shader, bool quads) const;
 };
 
+// By what the step's learning rate is multiplied, and what a kernel is told of it. A factor of 1 is no
+// attribute.
+void set_rate_factor(Attributes& attributes, double factor);
+float rate_factor_of(const LowerContext& context);
+
 // The attribute for `decay_elements`, and what a kernel is told of it.
 Attributes::Setting decay_setting(uint64_t decay_elements);
 uint32_t decayed_elements(const LowerContext& context);

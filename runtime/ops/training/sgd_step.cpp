@@ -32,7 +32,8 @@ Lowered lower_as(const LowerContext& c, std::string_view shader, bool quads) {
                         {"has_scale", c.has_input(update.scale())}};
   dispatch.set_params(shader::SgdStepParams{to_u32(c.output(0).shape.elements()), decayed_elements(c),
                                             static_cast<float>(c.attributes().number("weight_decay")),
-                                            static_cast<float>(c.attributes().number("momentum"))});
+                                            static_cast<float>(c.attributes().number("momentum")),
+                                            rate_factor_of(c)});
   return update.lower(c, std::move(dispatch), shader, quads);
 }
 
@@ -54,12 +55,14 @@ const OpDef op_sgd_step{"sgd_step", infer, flops, kernels, sgd_step_cases};
 
 SgdState sgd_step(Graph& graph, std::string name, ValueId param, ValueId gradient, ValueId velocity,
                   ValueId step, const SgdOptions& options) {
+  Attributes attributes{{"momentum", options.momentum},
+                        {"weight_decay", options.weight_decay},
+                        {"nesterov", int64_t{options.nesterov}},
+                        {"decay_elements", decay_setting(options.decay_elements)}};
+  set_rate_factor(attributes, options.rate_factor);
   const auto out =
       graph.add(op_sgd_step, std::move(name), {param, gradient, velocity, step, options.gradient_scale},
-                {{"momentum", options.momentum},
-                 {"weight_decay", options.weight_decay},
-                 {"nesterov", int64_t{options.nesterov}},
-                 {"decay_elements", decay_setting(options.decay_elements)}});
+                std::move(attributes));
   return {out[0], velocity ? out[1] : ValueId{}};
 }
 

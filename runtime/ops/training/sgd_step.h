@@ -17,6 +17,7 @@ struct SgdOptions {
   double weight_decay = 0;
   bool nesterov = false;
   uint64_t decay_elements = all_elements;  // the weight decay is that of the elements before this one
+  double rate_factor = 1;                  // of the step's learning rate
   // f32; its first element multiplies the gradients. Where that is NaN, nothing changes: see clip_scale().
   ValueId gradient_scale{};
 };

@@ -20,12 +20,13 @@ layout(push_constant) uniform Push {
   BinaryParams p;
 };
 #include "lib/quad_runs.glsl"
+#include "lib/binary.glsl"
 
 void main() {
   for (uint i = 0; i < quads_each; ++i) {
     const uint quad = quad_of(i);
     if (quad >= p.count / 4) return;
     const vec4 left = LOADA(a, quad), right = LOADB(b, period == 0 ? quad : quad % (period / 4));
-    STORE(y, quad, function == VITRINE_BINARY_ADD ? left + right : left * right);
+    STORE(y, quad, binary(left, right));
   }
 }

@@ -24,7 +24,7 @@ layout(push_constant) uniform Push {
 void main() {
   const uint quad = linear_invocation();
   if (4 * quad >= p.count) return;
-  const AdamFactors f = AdamFactors(uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]),
+  const AdamFactors f = AdamFactors(p.rate_factor * uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]),
                                     uintBitsToFloat(step_words.at[VITRINE_STEP_MOMENT1]),
                                     sqrt(uintBitsToFloat(step_words.at[VITRINE_STEP_MOMENT2])));
   const float factor = has_scale ? scale.at[0] : 1.0;

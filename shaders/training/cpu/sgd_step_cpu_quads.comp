@@ -25,7 +25,7 @@ layout(push_constant) uniform Push {
 void main() {
   const uint quad = linear_invocation();
   if (4 * quad >= p.count) return;
-  const float rate = uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]);
+  const float rate = p.rate_factor * uintBitsToFloat(step_words.at[VITRINE_STEP_RATE]);
   const float factor = has_scale ? scale.at[0] : 1.0;
   const bool changes = !is_nan(factor);
   if (4 * quad + 4 <= p.count) {

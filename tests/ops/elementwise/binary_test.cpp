@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/check/reference_gradients.h"
+#include "runtime/graph/autodiff.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 
@@ -35,6 +36,29 @@ TEST_CASE("add and multiply match the float64 reference") {
       }
     }
   }
+}
+
+TEST_CASE("mix matches the float64 reference, and has no derivative") {
+  for (const double share : {0.0, 1e-4, 0.25, 1.0}) {
+    for (const Shape& shape : {Shape{1}, Shape{3}, Shape{4}, Shape{5, 197}, Shape{4099}, Shape{70001}}) {
+      test::OpCase c;
+      c.label = "mix " + std::to_string(share) + " of " + shape.to_string();
+      c.inputs = {{test::random_tensor(shape, DType::f32, 1)}, {test::random_tensor(shape, DType::f32, 2)}};
+      reference::Values expected = c.inputs[0].tensor.values;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        expected[i] += share * (c.inputs[1].tensor.values[i] - expected[i]);
+      }
+      c.expected = {expected};
+      c.build = [share](Graph& graph, std::span<const ValueId> in) {
+        return std::vector{mix(graph, "y", in[0], in[1], share)};
+      };
+      test::check_op(op_binary, c);
+    }
+  }
+  Graph graph;
+  const ValueId a = graph.input("a", {4}), b = graph.input("b", {4}), dy = graph.input("dy", {4});
+  const GradientSeed seed{mix(graph, "y", a, b, 0.5), dy};
+  CHECK_THROWS_AS(add_gradients(graph, {&seed, 1}, {&a, 1}), Error);
 }
 
 TEST_CASE("the second tensor repeats where it is the end of the first one's shape") {

@@ -71,7 +71,7 @@ test::OpCase sgd_case(uint64_t count, SgdOptions options, double scale = 0) {
                      .decayed = decayed};
   Values param = in.param.values, velocity = momentum ? in.moments[0].values : Values(count);
   for (uint64_t i = 0; i < steps; ++i) {
-    sgd.rate = Inputs::rate(i);
+    sgd.rate = options.rate_factor * Inputs::rate(i);
     sgd.step(param, in.gradient(i), velocity);
   }
   test::OpCase result;
@@ -104,7 +104,7 @@ test::OpCase adam_case(uint64_t count, AdamOptions options, double scale = 0) {
                        .decayed = decayed};
   Values param = in.param.values, m = in.moments[0].values, v = in.moments[1].values;
   for (uint64_t i = 0; i < steps; ++i) {
-    adam.rate = Inputs::rate(i);
+    adam.rate = options.rate_factor * Inputs::rate(i);
     adam.step(i + 1, param, in.gradient(i), m, v);
   }
   test::OpCase result;
@@ -164,6 +164,16 @@ TEST_CASE("adam_step takes any betas and eps") {
   test::check_op(op_adam_step, adam_case(67, {.beta1 = 0.5, .beta2 = 0.95, .eps = 0.1}));
   test::check_op(op_adam_step, adam_case(67, {.beta1 = 0, .beta2 = 0.999}));
   test::check_op(op_adam_step, adam_case(67, {.beta1 = 0.95, .beta2 = 0.99999, .eps = 1e-6}));
+}
+
+TEST_CASE("optimisers multiply the learning rate") {
+  for (const uint64_t count : {67, 1024}) {
+    test::check_op(op_sgd_step,
+                   sgd_case(count, {.momentum = 0.9, .weight_decay = 0.3, .rate_factor = 0.421875}));
+    test::check_op(op_adam_step, adam_case(count, {.weight_decay = 0.3, .rate_factor = 0.421875}));
+    test::check_op(op_adam_step,
+                   adam_case(count, {.weight_decay = 0.3, .decoupled = true, .rate_factor = 0.421875}));
+  }
 }
 
 TEST_CASE("optimisers scale the gradients") {

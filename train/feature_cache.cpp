@@ -1,0 +1,39 @@
+#include "train/feature_cache.h"
+
+#include <algorithm>
+
+#include "runtime/util/error.h"
+
+namespace vitrine {
+
+FeatureCache::FeatureCache(const Dataset& data, uint64_t width, uint32_t batch_size, uint64_t seed)
+    : data_(data), width_(width), sizes_{.samples = data.count(), .batch = batch_size}, seed_(seed) {
+  features_.reserve(data.count() * width);
+}
+
+void FeatureCache::add(std::span<const float> rows) {
+  if (rows.size() % width_ != 0 || features_.size() + rows.size() > data_.count() * width_) {
+    throw Error(ErrorCode::failed, data_.name() + ": found " + std::to_string(rows.size()) +
+                                       " numbers, expected rows of " + std::to_string(width_) +
+                                       " for at most " + std::to_string(data_.count()) + " samples");
+  }
+  features_.insert(features_.end(), rows.begin(), rows.end());
+}
+
+Batch FeatureCache::fill(uint32_t epoch, uint64_t batch, std::span<float> features,
+                         std::span<uint32_t> labels) {
+  if (!order_ || epoch_ != epoch) {
+    order_.emplace(data_.count(), seed_, epoch);
+    epoch_ = epoch;
+  }
+  const uint32_t size = sizes_.size(batch);
+  const auto samples = order_->samples().subspan(sizes_.first(batch), size);
+  for (uint32_t row = 0; row < size; ++row) {
+    const auto from = std::span(features_).subspan(samples[row] * width_, width_);
+    std::ranges::copy(from, features.subspan(row * width_).begin());
+    labels[row] = data_.label(samples[row]);
+  }
+  return {.epoch = epoch, .index = batch, .size = size};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,141 @@
+#include "train/trained_parameters.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::string_view last_prefix = "last:";
+
+bool is_head(const Parameter& parameter) {
+  return parameter.module == Module::head || parameter.module == Module::distillation_head;
+}
+
+// Behind the last block.
+bool is_behind_blocks(const Parameter& parameter) {
+  switch (parameter.module) {
+    case Module::norm:
+    case Module::pool_latent:
+    case Module::pool_q:
+    case Module::pool_kv:
+    case Module::pool_projection:
+    case Module::pool_norm:
+    case Module::pool_fc1:
+    case Module::pool_fc2:
+    case Module::fc_norm:
+    case Module::pre_logits:
+    case Module::embedding:
+      return true;
+    default:
+      return is_head(parameter);
+  }
+}
+
+bool is_of_a_block(const Parameter& parameter) { return parameter.name.starts_with("blocks."); }
+
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+TrainedSet trained_set_of(std::string_view text, const std::string& origin, ErrorCode code) {
+  if (text == "all") return {};
+  if (text == "head") return {.kind = Trained::head};
+  if (text.starts_with(last_prefix)) {
+    const std::string_view digits = text.substr(last_prefix.size());
+    TrainedSet set{.kind = Trained::last};
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), set.blocks);
+    if (error != std::errc() || end != digits.data() + digits.size() || set.blocks == 0) {
+      throw Error(code, origin + ": found " + in_quotes(text) +
+                            ", expected last:N with a number N of blocks, at least 1");
+    }
+    return set;
+  }
+  TrainedSet set{.kind = Trained::pattern, .patterns = parts_of(text)};
+  if (std::ranges::any_of(set.patterns, &std::string::empty)) {
+    throw Error(code, origin + ": found " + in_quotes(text) +
+                          ", expected all, head, last:N, or patterns of names with commas between them");
+  }
+  return set;
+}
+
+bool fits_pattern(std::string_view name, std::string_view pattern) {
+  size_t at = 0, in_pattern = 0, star = std::string_view::npos, tried = 0;
+  while (at < name.size()) {
+    if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {
+      star = in_pattern++;
+      tried = at;
+    } else if (in_pattern < pattern.size() &&
+               (pattern[in_pattern] == '?' || pattern[in_pattern] == name[at])) {
+      ++in_pattern;
+      ++at;
+    } else if (star != std::string_view::npos) {
+      in_pattern = star + 1;  // the star takes one more
+      at = ++tried;
+    } else {
+      return false;
+    }
+  }
+  return std::ranges::all_of(pattern.substr(in_pattern), [](char c) { return c == '*'; });
+}
+
+std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::string& origin,
+                                          ErrorCode code) {
+  const TrainedSet set = trained_set_of(config.train, origin, code);
+  const uint64_t depth = config.model.depth;
+  if (set.blocks > depth) {
+    throw Error(code,
+                origin + ": found " + in_quotes(config.train) + ", the model has " + counted(depth, "block"));
+  }
+  std::vector<bool> fitted(set.patterns.size());
+  const auto is_trained = [&](const Parameter& parameter) {
+    switch (set.kind) {
+      case Trained::all:
+        return true;
+      case Trained::head:
+        return is_head(parameter);
+      case Trained::last:
+        return is_behind_blocks(parameter) ||
+               (is_of_a_block(parameter) && parameter.block >= depth - set.blocks);
+      case Trained::pattern:
+        break;
+    }
+    bool any = false;
+    for (size_t i = 0; i < set.patterns.size(); ++i) {
+      if (!fits_pattern(parameter.name, set.patterns[i])) continue;
+      fitted[i] = any = true;
+    }
+    return any;
+  };
+  std::vector<Parameter> trained;
+  for (Parameter& parameter : parameters_of(config.model)) {
+    if (parameter.learned() && is_trained(parameter)) trained.push_back(std::move(parameter));
+  }
+  const auto none = std::ranges::find(fitted, false);
+  if (none != fitted.end()) {
+    const auto at = static_cast<size_t>(none - fitted.begin());
+    throw Error(code, origin + ": found the pattern " + in_quotes(set.patterns[at]) +
+                          ", which no parameter's name fits, expected all, head, last:N, or names such as "
+                          "'blocks.11.*'");
+  }
+  return trained;
+}
+
+bool trains_on_fixed_features(const TrainConfig& config) {
+  return trained_set_of(config.train, "train", ErrorCode::usage).kind == Trained::head && !config.flip &&
+         config.crop_padding == 0 && config.model.dropout == 0 && config.model.attention_dropout == 0 &&
+         config.model.stochastic_depth == 0;
+}
+
+}  // namespace vitrine
