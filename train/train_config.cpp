@@ -8,6 +8,7 @@
 
 #include "model/files/json_object.h"
 #include "runtime/util/json.h"
+#include "train/names.h"
 
 namespace vitrine {
 namespace {
@@ -20,29 +21,6 @@ constexpr std::array<std::pair<Schedule, std::string_view>, 2> schedule_names{
     {{Schedule::constant, "constant"}, {Schedule::cosine, "cosine"}}};
 constexpr std::array<std::pair<Precision, std::string_view>, 2> precision_names{
     {{Precision::f32, "f32"}, {Precision::f16, "f16"}}};
-
-template <typename Names, typename Enum>
-std::string_view name_among(const Names& names, Enum value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  return "?";
-}
-
-template <typename Names, typename Enum>
-void read_name(const JsonObject& object, const char* key, const Names& names, Enum& value) {
-  const auto text = object.text(key);
-  if (!text) return;
-  std::string expected;
-  for (const auto& [known, name] : names) {
-    if (name == *text) {
-      value = known;
-      return;
-    }
-    expected += (expected.empty() ? "" : ", ") + std::string(name);
-  }
-  object.fail(key, Json(*text), "one of " + expected);
-}
 
 void read_channels(const JsonObject& object, const char* key, std::vector<double>& values) {
   const Json* json = object.find(key);
@@ -71,17 +49,6 @@ void read_class_names(const JsonObject& object, std::vector<std::string>& names)
   }
 }
 
-// A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
-void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : json.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string expected;
-    for (const std::string_view name : known) expected += (expected.empty() ? "" : ", ") + std::string(name);
-    throw Error(ErrorCode::bad_file,
-                object.file() + ": \"" + key + "\" is not known, expected some of " + expected);
-  }
-}
-
 void read_model(const Json& fields, ViTConfig& model, const std::string& origin) {
   const JsonObject object(fields, origin + " (model)");
   for (const auto& [key, value] : fields.items()) {
@@ -99,10 +66,12 @@ std::string_view name_of(Precision precision) { return name_among(precision_name
 
 TrainConfig train_config_of(const Json& json, const std::string& origin) {
   const JsonObject object(json, origin);
-  check_keys(object, json,
-             {"model", "data", "optimizer", "lr", "momentum", "beta1", "beta2", "eps", "weight_decay",
-              "clip_norm", "label_smoothing", "epochs", "batch_size", "accumulation", "schedule",
-              "warmup_steps", "min_lr", "seed", "precision"});
+  std::vector<std::string_view> known{"model",           "data",   "optimizer",  "lr",           "momentum",
+                                      "beta1",           "beta2",  "eps",        "weight_decay", "clip_norm",
+                                      "label_smoothing", "epochs", "batch_size", "accumulation", "schedule",
+                                      "warmup_steps",    "min_lr", "seed",       "precision"};
+  known.insert(known.end(), recipe_fields.begin(), recipe_fields.end());
+  check_keys(object, json, known);
   TrainConfig c;
   const Json* model = object.find("model");
   if (!model)
@@ -110,7 +79,8 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   read_model(*model, c.model, origin);
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
-    check_keys(data, *json_data, {"mean", "std", "class_names", "crop_padding", "flip"});
+    check_keys(data, *json_data,
+               std::initializer_list<std::string_view>{"mean", "std", "class_names", "crop_padding", "flip"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
@@ -134,6 +104,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   assign(c.min_lr, object.number("min_lr"));
   assign(c.seed, object.whole("seed"));
   read_name(object, "precision", precision_names, c.precision);
+  c.recipe = read_recipe(object);
   c.validate(origin);
   return c;
 }
@@ -177,6 +148,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   json["min_lr"] = c.min_lr;
   json["seed"] = c.seed;
   json["precision"] = name_of(c.precision);
+  write_recipe(c.recipe, json);
   return json;
 }
 
@@ -217,14 +189,33 @@ void TrainConfig::validate(const std::string& origin) const {
   count("accumulation", accumulation, 65'536);
   require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
           std::to_string(crop_padding), "less than the image's sides");
+  validate_recipe(recipe, origin);
+  require(recipe.warmup_epochs == 0 || warmup_steps == 0, "warmup_epochs",
+          std::to_string(recipe.warmup_epochs) + " and warmup_steps " + std::to_string(warmup_steps),
+          "one of the two");
+  const bool logits = recipe.loss == Loss::bce || recipe.distillation.on();
+  require(!logits || !model.softmax_output, "softmax_output", "true",
+          "false: bce and distillation are of logits");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
 }
 
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {
-  const auto at = static_cast<double>(step), warmup = static_cast<double>(config.warmup_steps);
-  if (step < config.warmup_steps) return config.lr * (at + 1) / warmup;
-  if (config.schedule == Schedule::constant || total <= config.warmup_steps) return config.lr;
-  const double done = (at - warmup) / (static_cast<double>(total) - warmup);
+  const Recipe& recipe = config.recipe;
+  const bool by_epochs = recipe.schedule_by == ScheduleBy::epochs;
+  // How many updates make an epoch, and what is counted: updates, or whole epochs.
+  const double epoch = static_cast<double>(total) / static_cast<double>(config.epochs);
+  const double unit = by_epochs ? epoch : 1, all = static_cast<double>(total) / unit;
+  const double at =
+      by_epochs ? std::floor((static_cast<double>(step) + 0.5) / epoch) : static_cast<double>(step);
+  const double warmup = recipe.warmup_epochs > 0 ? std::round(recipe.warmup_epochs * epoch / unit)
+                                                 : static_cast<double>(config.warmup_steps) / unit;
+  if (at < warmup) {
+    // Without a rate to begin at, the first update is one part of the way up already.
+    if (recipe.warmup_lr == 0) return config.lr * std::min(at + 1, warmup) / warmup;
+    return recipe.warmup_lr + (config.lr - recipe.warmup_lr) * at / warmup;
+  }
+  if (config.schedule == Schedule::constant || all <= warmup) return config.lr;
+  const double done = (at - warmup) / (all - warmup);
   return config.min_lr + (config.lr - config.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/vit/vit_config.h"
+#include "train/recipe.h"
 
 namespace vitrine {
 
@@ -48,6 +49,7 @@ struct TrainConfig {
   double min_lr = 0;          // where cosine ends
   uint64_t seed = 0;
   Precision precision = Precision::f32;
+  Recipe recipe;  // mixing, erasing, other losses, distillation, sampling
 
   // Throws an Error that names `origin` and the first field that makes no sense.
   void validate(const std::string& origin) const;

@@ -1,5 +1,5 @@
 // A model while it is learned: its parameters and moments on the device, and the recorded steps that change
-// them. It knows nothing of files or data sets.
+// them. Of files it knows a teacher's alone, and nothing of data sets.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/state_store.h"
 #include "train/parameter_layout.h"
+#include "train/teacher.h"
 #include "train/test_result.h"
 #include "train/train_config.h"
 
@@ -119,6 +120,8 @@ class Trainer {
   ParameterLayout layout_;
   StateStore states_;
   std::unique_ptr<ConstantSource> constants_;
+  std::optional<Teacher> teacher_;  // which the configuration names
+  std::unique_ptr<ConstantSource> with_teacher_;
   std::unique_ptr<WeightStore> weights_;
   // With accumulation the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;

@@ -11,10 +11,10 @@
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/clip_scale.h"
-#include "runtime/ops/training/cross_entropy.h"
 #include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/recipe_graph.h"
 
 namespace vitrine {
 namespace {
@@ -78,11 +78,15 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
   store_whole(graph, next.v, moment2_buffer);
 }
 
+ValueId append_image(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
+  const ViTConfig& c = config.model;
+  return builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
+}
+
 // The model's own result on "image".
 ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
-  const ViTConfig& c = config.model;
-  const ValueId image = builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
-  return VisionTransformer(c)(builder, image, natural_result(c));
+  const ValueId image = append_image(builder, config, batch);
+  return VisionTransformer(config.model)(builder, image, natural_result(config.model));
 }
 
 }  // namespace
@@ -93,12 +97,11 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   parameters_of_step.rounded = config.precision == Precision::f16;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
-  const ValueId result = append_model(builder, config, batch);
+  const ValueId images = append_mixing(builder, config, append_image(builder, config, batch));
+  const Answers answers = append_models(builder, config, options.teacher, images);
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
-  builder.graph().output(
-      cross_entropy(builder.graph(), "loss", result, labels, {.label_smoothing = config.label_smoothing}),
-      "losses");
+  builder.graph().output(append_losses(builder.graph(), config, answers, labels), "losses");
 
   Graph graph = plain_graph(builder.graph());
   // What the model reads of the parameters, each a view of its own: their gradients lie in the same places.

@@ -194,6 +194,8 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   if (!options_.out.empty()) make_folders(options_.out);
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
+  loading.balanced = config_.recipe.sampling == Sampling::balanced;
+  loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);
   loading.first_batch = position_.batch;
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);

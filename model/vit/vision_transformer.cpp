@@ -71,8 +71,7 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   if (c.classes && c.distilled_head) declare_linear(Module::distillation_head, "head_dist", c.classes, c.dim);
 }
 
-ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Result result,
-                                      const BlockTaps& taps) const {
+ValueId VisionTransformer::behind_blocks(GraphBuilder& builder, ValueId image, const BlockTaps& taps) const {
   ValueId x = assemble(builder, patch_embed_(builder, image));
   for (uint64_t i = 0; i < blocks_.size(); ++i) {
     const auto tap = taps.find(i);
@@ -84,6 +83,19 @@ ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Resu
     if (tap->second.look) tap->second.look(builder, values);
     x = values.mlp.out;
   }
+  return x;
+}
+
+VisionTransformer::Heads VisionTransformer::heads(GraphBuilder& builder, ValueId image) const {
+  const ValueId x = behind_blocks(builder, image, {});
+  const DType classes = builder.dtype(path("head")), distilled = builder.dtype(path("head_dist"));
+  return {head(builder, "head", features(builder, x, classes, nullptr)),
+          head(builder, "head_dist", token(builder, x, 1, "distillation_token", distilled))};
+}
+
+ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Result result,
+                                      const BlockTaps& taps) const {
+  const ValueId x = behind_blocks(builder, image, taps);
   const auto pool_tap = taps.find(blocks_.size());
   return finish(builder, x, result, pool_tap == taps.end() ? nullptr : &pool_tap->second);
 }

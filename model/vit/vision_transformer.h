@@ -59,6 +59,13 @@ class VisionTransformer : public ModuleBase {
     return (*this)(builder, image, natural_result(config_));
   }
 
+  // The logits of both heads of a model with a distilled head: that of the class token, and that of the
+  // distillation token, each [B, classes].
+  struct Heads {
+    ValueId classes, distilled;
+  };
+  Heads heads(GraphBuilder& builder, ValueId image) const;
+
   // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
   // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
   ValueId assemble(GraphBuilder& builder, ValueId patches) const;
@@ -66,6 +73,7 @@ class VisionTransformer : public ModuleBase {
                  const BlockTap* pool_tap = nullptr) const;
 
  private:
+  ValueId behind_blocks(GraphBuilder& builder, ValueId image, const BlockTaps& taps) const;
   ValueId pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;
   ValueId token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node, DType out) const;
   ValueId features(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const;

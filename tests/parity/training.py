@@ -22,6 +22,7 @@ What the fields mean:
 - schedule: for step = 0, 1, ... lr(step) = lr * (step + 1) / warmup_steps while step < warmup_steps; from then on lr
   itself (constant), or min_lr + (lr - min_lr) * (1 + cos(pi * (step - warmup_steps) / (total - warmup_steps))) / 2
   with total = all steps of all epochs (cosine).
+- loss, bce_target_threshold, bce_sum, mixup, random_erasing, distillation: timm's, see recipes.py.
 """
 
 import json
@@ -53,6 +54,12 @@ DEFAULTS = {
     "schedule": "constant",
     "min_lr": 0.0,
     "seed": 0,
+    "loss": "cross_entropy",
+    "bce_target_threshold": None,
+    "bce_sum": False,
+    "mixup": {},
+    "random_erasing": {},
+    "distillation": {},
 }
 DATA_DEFAULTS = {"mean": [0.0], "std": [1.0], "class_names": [], "crop_padding": 0, "flip": False}
 MODEL_DEFAULTS = {
@@ -278,16 +285,23 @@ def make_optimizer(model, config):
 class Trainer:
     """A module with its optimiser: step() takes the batches of one step."""
 
-    def __init__(self, model, config, total_steps):
+    def __init__(self, model, config, total_steps, teacher=None):
         self.model, self.config, self.total = model, config, total_steps
         self.optimizer = make_optimizer(model, config)
         self.criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
         self.result = "probabilities" if config["model"]["softmax_output"] else "logits"
+        self.recipe = None
+        if any(config[name] != DEFAULTS[name] for name in ("loss", "mixup", "random_erasing", "distillation")):
+            import recipes  # needs timm
+
+            self.recipe = recipes.Recipe(model, config, teacher)
         self.at = 0
         self.gradients = {}  # of the last step, before clipping
         self.gradient_norm = 0.0
 
     def loss(self, images, labels):
+        if self.recipe:
+            return self.recipe.loss(images, labels)
         return self.criterion(self.model(images)[self.result], labels)
 
     def step(self, batches):
