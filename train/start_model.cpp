@@ -152,7 +152,7 @@ TrainConfig fine_tuning_recipe(const std::string& train, uint64_t batch_size) {
   config.label_smoothing = 0.1;
   config.epochs = 10;
   config.schedule = Schedule::cosine;
-  config.warmup_epochs = 1;
+  config.recipe.warmup_epochs = 1;
   config.layer_decay = new_alone ? 1 : 0.75;
   // What the trunk makes of a picture is computed once where only the head is trained and nothing changes the
   // picture.

@@ -8,6 +8,7 @@
 
 #include "model/files/json_object.h"
 #include "runtime/util/json.h"
+#include "train/names.h"
 #include "train/trained_parameters.h"
 
 namespace vitrine {
@@ -23,29 +24,6 @@ constexpr std::array<std::pair<Precision, std::string_view>, 2> precision_names{
     {{Precision::f32, "f32"}, {Precision::f16, "f16"}}};
 constexpr std::array<std::pair<HeadInit, std::string_view>, 2> head_init_names{
     {{HeadInit::zero, "zero"}, {HeadInit::normal, "normal"}}};
-
-template <typename Names, typename Enum>
-std::string_view name_among(const Names& names, Enum value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  return "?";
-}
-
-template <typename Names, typename Enum>
-void read_name(const JsonObject& object, const char* key, const Names& names, Enum& value) {
-  const auto text = object.text(key);
-  if (!text) return;
-  std::string expected;
-  for (const auto& [known, name] : names) {
-    if (name == *text) {
-      value = known;
-      return;
-    }
-    expected += (expected.empty() ? "" : ", ") + std::string(name);
-  }
-  object.fail(key, Json(*text), "one of " + expected);
-}
 
 void read_channels(const JsonObject& object, const char* key, std::vector<double>& values) {
   const Json* json = object.find(key);
@@ -86,17 +64,6 @@ void read_validate_every(const JsonObject& object, uint64_t& value) {
   }
 }
 
-// A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
-void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : json.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string expected;
-    for (const std::string_view name : known) expected += (expected.empty() ? "" : ", ") + std::string(name);
-    throw Error(ErrorCode::bad_file,
-                object.file() + ": \"" + key + "\" is not known, expected some of " + expected);
-  }
-}
-
 void read_model(const Json& fields, ViTConfig& model, const std::string& origin) {
   const JsonObject object(fields, origin + " (model)");
   for (const auto& [key, value] : fields.items()) {
@@ -115,12 +82,14 @@ std::string_view name_of(HeadInit init) { return name_among(head_init_names, ini
 
 TrainConfig train_config_of(const Json& json, const std::string& origin, const ViTConfig* model) {
   const JsonObject object(json, origin);
-  check_keys(object, json,
-             {"model",      "data",         "optimizer",    "lr",           "momentum",        "beta1",
-              "beta2",      "eps",          "weight_decay", "clip_norm",    "label_smoothing", "epochs",
-              "batch_size", "accumulation", "schedule",     "warmup_steps", "warmup_epochs",   "min_lr",
-              "seed",       "precision",    "train",        "head_init",    "layer_decay",     "ema_decay",
-              "max_skipped_steps", "validate_every", "patience", "keep", "tensorboard"});
+  std::vector<std::string_view> known{
+      "model",        "data",          "optimizer",   "lr",           "momentum",          "beta1",
+      "beta2",        "eps",           "weight_decay", "clip_norm",   "label_smoothing",   "epochs",
+      "batch_size",   "accumulation",  "schedule",    "warmup_steps", "min_lr",            "seed",
+      "precision",    "train",         "head_init",   "layer_decay",  "ema_decay",         "max_skipped_steps",
+      "validate_every", "patience",    "keep",        "tensorboard"};
+  known.insert(known.end(), recipe_fields.begin(), recipe_fields.end());
+  check_keys(object, json, known);
   TrainConfig c;
   const Json* fields = object.find("model");
   if (fields) {
@@ -132,7 +101,8 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   }
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
-    check_keys(data, *json_data, {"mean", "std", "class_names", "crop_padding", "flip"});
+    check_keys(data, *json_data,
+               std::initializer_list<std::string_view>{"mean", "std", "class_names", "crop_padding", "flip"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
@@ -161,11 +131,11 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   assign(c.patience, object.whole("patience"));
   assign(c.keep, object.whole("keep"));
   assign(c.tensorboard, object.flag("tensorboard"));
-  assign(c.warmup_epochs, object.number("warmup_epochs"));
   assign(c.train, object.text("train"));
   read_name(object, "head_init", head_init_names, c.head_init);
   assign(c.layer_decay, object.number("layer_decay"));
   assign(c.ema_decay, object.number("ema_decay"));
+  c.recipe = read_recipe(object);
   c.validate(origin);
   return c;
 }
@@ -222,11 +192,11 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   const auto add_unless_usual = [&](const char* key, const auto& value, const auto& by_default) {
     if (value != by_default) json[key] = value;
   };
-  add_unless_usual("warmup_epochs", c.warmup_epochs, usual.warmup_epochs);
   add_unless_usual("train", c.train, usual.train);
   add_unless_usual("head_init", name_of(c.head_init), name_of(usual.head_init));
   add_unless_usual("layer_decay", c.layer_decay, usual.layer_decay);
   add_unless_usual("ema_decay", c.ema_decay, usual.ema_decay);
+  write_recipe(c.recipe, json);
   return json;
 }
 
@@ -272,25 +242,36 @@ void TrainConfig::validate(const std::string& origin) const {
   number("ema_decay", ema_decay, 0, 1, "at least 0 and less than 1");
   require(layer_decay > 0 && layer_decay <= 1, "layer_decay", std::to_string(layer_decay),
           "more than 0, and at most 1");
-  number("warmup_epochs", warmup_epochs, 0, 1e6, "0 or more");
-  require(warmup_epochs == 0 || warmup_steps == 0, "warmup_epochs", std::to_string(warmup_epochs),
-          "0 beside warmup_steps");
   require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
           std::to_string(crop_padding), "less than the image's sides");
+  validate_recipe(recipe, origin);
+  require(recipe.warmup_epochs == 0 || warmup_steps == 0, "warmup_epochs",
+          std::to_string(recipe.warmup_epochs) + " and warmup_steps " + std::to_string(warmup_steps),
+          "one of the two");
+  const bool logits = recipe.loss == Loss::bce || recipe.distillation.on();
+  require(!logits || !model.softmax_output, "softmax_output", "true",
+          "false: bce and distillation are of logits");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
   trained_parameters(*this, origin + ": train", ErrorCode::bad_file);
 }
 
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {
-  uint64_t warmup_steps = config.warmup_steps;
-  if (config.warmup_epochs > 0) {
-    const double an_epoch = static_cast<double>(total) / static_cast<double>(config.epochs);
-    warmup_steps = static_cast<uint64_t>(std::llround(config.warmup_epochs * an_epoch));
+  const Recipe& recipe = config.recipe;
+  const bool by_epochs = recipe.schedule_by == ScheduleBy::epochs;
+  // How many updates make an epoch, and what is counted: updates, or whole epochs.
+  const double epoch = static_cast<double>(total) / static_cast<double>(config.epochs);
+  const double unit = by_epochs ? epoch : 1, all = static_cast<double>(total) / unit;
+  const double at =
+      by_epochs ? std::floor((static_cast<double>(step) + 0.5) / epoch) : static_cast<double>(step);
+  const double warmup = recipe.warmup_epochs > 0 ? std::round(recipe.warmup_epochs * epoch / unit)
+                                                 : static_cast<double>(config.warmup_steps) / unit;
+  if (at < warmup) {
+    // Without a rate to begin at, the first update is one part of the way up already.
+    if (recipe.warmup_lr == 0) return config.lr * std::min(at + 1, warmup) / warmup;
+    return recipe.warmup_lr + (config.lr - recipe.warmup_lr) * at / warmup;
   }
-  const auto at = static_cast<double>(step), warmup = static_cast<double>(warmup_steps);
-  if (step < warmup_steps) return config.lr * (at + 1) / warmup;
-  if (config.schedule == Schedule::constant || total <= warmup_steps) return config.lr;
-  const double done = (at - warmup) / (static_cast<double>(total) - warmup);
+  if (config.schedule == Schedule::constant || all <= warmup) return config.lr;
+  const double done = (at - warmup) / (all - warmup);
   return config.min_lr + (config.lr - config.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 

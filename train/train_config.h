@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/vit/vit_config.h"
+#include "train/recipe.h"
 
 namespace vitrine {
 
@@ -48,10 +49,10 @@ struct TrainConfig {
   uint64_t accumulation = 1;  // batches whose gradients are averaged for one update
   Schedule schedule = Schedule::constant;
   uint64_t warmup_steps = 0;  // updates in which the learning rate rises to lr
-  double warmup_epochs = 0;   // the same in epochs; one of the two is 0
   double min_lr = 0;          // where cosine ends
   uint64_t seed = 0;
   Precision precision = Precision::f32;
+  Recipe recipe;  // mixing, erasing, other losses, distillation, sampling
 
   // What is trained, as trained_set_of() reads it; all else stays as it is.
   std::string train = "all";

@@ -11,16 +11,12 @@
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
 #include "train/parameter_values.h"
+#include "train/recipe_graph.h"
+#include "train/step_inputs.h"
 #include "train/training_graph.h"
 
 namespace vitrine {
 namespace {
-
-template <typename T>
-std::span<T> input_as(Executable& executable, std::string_view name, uint32_t set) {
-  const std::span<std::byte> bytes = executable.input(executable.input_index(name), set);
-  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
-}
 
 std::vector<float> output_of(const Executable& executable, std::string_view name, uint32_t set) {
   const std::span<const std::byte> bytes = executable.output(executable.output_index(name), set);
@@ -44,15 +40,18 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       from_features_(options.from_features),
       drawn_(options.frozen ? nullptr : random_weights(config_.model, config_.seed)),
       frozen_(options.frozen ? *options.frozen : *drawn_),
-      weights_(std::make_unique<WeightStore>(pipelines, frozen_)),
+      teacher_(open_teacher(config_)),
+      with_teacher_(teacher_ ? with_teacher(frozen_, *teacher_) : nullptr),
+      weights_(std::make_unique<WeightStore>(pipelines, with_teacher_ ? *with_teacher_ : frozen_)),
       pending_(Executable::io_sets) {
   results_.reserve(16);
   const bool accumulates = config_.accumulation > 1;
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
   // sizes and on the kernels that were chosen, and is the most that any plan says.
-  Plan step = plan_of(make_step_graph(
-      config_, layout_,
-      {.update = !accumulates, .recompute = options.recompute, .from_features = from_features_}));
+  StepGraphOptions of_step{
+      .update = !accumulates, .recompute = options.recompute, .from_features = from_features_};
+  if (teacher_) of_step.teacher = teacher_->model;
+  Plan step = plan_of(make_step_graph(config_, layout_, of_step));
   test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size));
   uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
   std::vector<Plan> others;
@@ -199,6 +198,7 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
   std::ranges::fill(weights.first(samples), weight);
   std::ranges::fill(weights.subspan(samples), 0.0f);
+  write_recipe_inputs(*step_, set_, config_, counts_.passes, samples);
   write_step(*step_, set_);
   hand_over(*step_, set_);
   Pending& pending = pending_[set_];

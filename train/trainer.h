@@ -1,5 +1,5 @@
 // A model while it is learned: its parameters and moments on the device, and the recorded steps that change
-// them. It knows nothing of files or data sets.
+// them. Of files it knows a teacher's alone, and nothing of data sets.
 #pragma once
 
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/state_store.h"
 #include "train/parameter_layout.h"
+#include "train/teacher.h"
 #include "train/test_result.h"
 #include "train/train_config.h"
 
@@ -148,6 +149,8 @@ class Trainer {
   bool from_features_;
   std::unique_ptr<ConstantSource> drawn_;
   ConstantSource& frozen_;
+  std::optional<Teacher> teacher_;  // which the configuration names
+  std::unique_ptr<ConstantSource> with_teacher_;
   std::unique_ptr<WeightStore> weights_;
   // With accumulation the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;

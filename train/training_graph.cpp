@@ -12,10 +12,10 @@
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/clip_scale.h"
 #include "runtime/ops/training/count_update.h"
-#include "runtime/ops/training/cross_entropy.h"
 #include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/recipe_graph.h"
 
 namespace vitrine {
 namespace {
@@ -114,9 +114,8 @@ ValueId image_input(GraphBuilder& builder, const TrainConfig& config, uint64_t b
 
 // The model's own result on "image".
 ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
-  const ViTConfig& c = config.model;
   const ValueId image = image_input(builder, config, batch);
-  return VisionTransformer(c)(builder, image, natural_result(c));
+  return VisionTransformer(config.model)(builder, image, natural_result(config.model));
 }
 
 // The same on "features".
@@ -138,13 +137,16 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   parameters_of_step.rounded = config.precision == Precision::f16;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
-  const ValueId result =
-      options.from_features ? append_heads(builder, config, batch) : append_model(builder, config, batch);
+  Answers answers;
+  if (options.from_features) {
+    answers.result = append_heads(builder, config, batch);
+  } else {
+    const ValueId images = append_mixing(builder, config, image_input(builder, config, batch));
+    answers = append_models(builder, config, options.teacher, images);
+  }
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
-  builder.graph().output(
-      cross_entropy(builder.graph(), "loss", result, labels, {.label_smoothing = config.label_smoothing}),
-      "losses");
+  builder.graph().output(append_losses(builder.graph(), config, answers, labels), "losses");
 
   Graph graph = plain_graph(builder.graph());
   // What the model reads of the parameters, each a view of its own: their gradients lie in the same places.

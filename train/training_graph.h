@@ -3,15 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "runtime/graph/graph.h"
 #include "train/parameter_layout.h"
+#include "train/teacher.h"
 #include "train/train_config.h"
 
 namespace vitrine {
 
 // Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
-// "step" (shaders/lib/step_state.h). Output: "losses" [B], not weighted. States: the buffers of a
+// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B], not
+// weighted. States: the buffers of a
 // ParameterLayout; parameters that it hasn't are constants. The gradients of the weighted sum of losses are
 // stored in theirs; with `update`, the parameters are updated too, unless a gradient is not finite, and there
 // is an output "clipping" [2]: by how much the gradients were clipped, and their norm, both NaN where there was
@@ -21,6 +24,7 @@ struct StepGraphOptions {
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
   // In place of "image" there is "features" [B, width]: what make_features_graph() gives.
   bool from_features = false;
+  std::optional<TeacherModel> teacher = {};  // of a training with distillation
 };
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});

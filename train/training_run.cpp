@@ -379,6 +379,8 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
   LoaderOptions loading = loader_options(config_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
+  loading.balanced = config_.recipe.sampling == Sampling::balanced;
+  loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
   loading.first_batch = at_end ? 0 : position_.batch;
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);

@@ -86,6 +86,11 @@ ValueId VisionTransformer::tokens(GraphBuilder& builder, ValueId image, const Bl
   return x;
 }
 
+VisionTransformer::Heads VisionTransformer::heads(GraphBuilder& builder, ValueId image) const {
+  const Seen both = seen(builder, tokens(builder, image), nullptr);
+  return {head(builder, "head", both.features), head(builder, "head_dist", both.distillation)};
+}
+
 ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Result result,
                                       const BlockTaps& taps) const {
   const ValueId x = tokens(builder, image, taps);

@@ -59,6 +59,13 @@ class VisionTransformer : public ModuleBase {
     return (*this)(builder, image, natural_result(config_));
   }
 
+  // The logits of both heads of a model with a distilled head: that of the class token, and that of the
+  // distillation token, each [B, classes].
+  struct Heads {
+    ValueId classes, distilled;
+  };
+  Heads heads(GraphBuilder& builder, ValueId image) const;
+
   // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
   // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
   ValueId assemble(GraphBuilder& builder, ValueId patches) const;

@@ -1,25 +1,11 @@
 #include "runtime/util/philox.h"
 
-#include <bit>
 #include <cmath>
+
+#include "runtime/util/portable_math.h"
 
 namespace vitrine {
 namespace {
-
-// Natural logarithm of a positive normal number: x = m 2^e with m near 1, log m = 2 atanh((m-1)/(m+1)).
-double portable_log(double x) {
-  const uint64_t bits = std::bit_cast<uint64_t>(x);
-  int exponent = static_cast<int>(bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFFull) | 0x3FF0000000000000ull);
-  if (m > 1.4142135623730951) {
-    m *= 0.5;
-    ++exponent;
-  }
-  const double s = (m - 1) / (m + 1), s2 = s * s;
-  double series = 0;
-  for (int k = 23; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
-  return 2 * s * series + exponent * 0.6931471805599453;
-}
 
 template <size_t n>
 double polynomial(const double (&c)[n], double x) {

@@ -167,6 +167,8 @@ void check(const std::string& name, const TrainerOptions& options = {}, bool lar
   INFO("fixture " << name);
   TrainConfig config = read_train_config(fixture / "train.json");
   config.precision = precision;
+  std::string& teacher = config.recipe.distillation.model;
+  if (!teacher.empty()) teacher = fixture / teacher;
   const nlohmann::json expected = read_json(fixture / "expected.json");
   const bool rounded = precision == Precision::f16;
   const nlohmann::json limits = rounded ? rounded_limits : expected.at("limits"),
@@ -263,6 +265,21 @@ TEST_CASE("a model with SwiGLU, layer scale, registers and mean pooling trains a
 }
 TEST_CASE("models of every other kind train as in PyTorch") {
   for (const char* name : {"distilled", "map", "representation", "token_and_mean"}) check(name);
+}
+// Ten steps each, with the random numbers drawn here and there alike.
+TEST_CASE("mixup and cutmix train as in timm") {
+  for (const char* name : {"mixup", "cutmix", "mix_both", "mix_elem"}) check(name);
+}
+TEST_CASE("binary cross-entropy trains as in timm") {
+  for (const char* name : {"bce", "bce_mixed"}) check(name);
+}
+TEST_CASE("random erasing trains as in timm") { check("erasing"); }
+TEST_CASE("distillation trains as in timm and DeiT") {
+  for (const char* name : {"distilled_hard", "distilled_soft", "distilled_plain", "distilled_plain_hard"})
+    check(name);
+}
+TEST_CASE("a recipe's blocks that are computed again train as in timm") {
+  check("distilled_hard", {.recompute = true});
 }
 // The limits are f16's: of a step's operands each is off by 2^-12.3 in the mean, and a gradient has been
 // through four blocks of them.

@@ -130,6 +130,59 @@ TEST_CASE("every configuration that is shipped trains at its own width, and goes
   CHECK(trained >= 4);
 }
 
+// Five samples in batches of two: the last batch has one.
+TEST_CASE("a training by a recipe goes on where it was stopped") {
+  PipelineStore& pipelines = *test::test_device().pipelines;
+  const test::TemporaryFolder folder;
+  write_digits(folder / "data", system_fonts(), {.train = 5, .test = 3, .seed = 3});
+  TrainConfig config{.epochs = 3, .batch_size = 2, .accumulation = 2, .seed = 5};
+  config.model = {.image_height = 28, .image_width = 28, .patch_height = 7, .patch_width = 7, .channels = 1};
+  config.model.dim = 24;
+  config.model.depth = 1;
+  config.model.heads = 2;
+  config.model.classes = 10;
+  config.mean = {0.2};
+  config.flip = true;
+  const auto data = open_dataset(folder / "data", Split::train, dataset_options(config));
+  TrainingRun teacher(pipelines, config, *data, {.out = folder / "teacher"});
+  CHECK(teacher.run({}, std::atomic<bool>(false)));
+
+  config.model.distillation_token = config.model.distilled_head = true;
+  config.mean = {0.3};
+  config.label_smoothing = 0.1;
+  Recipe& recipe = config.recipe;
+  recipe.mixup = {.mixup_alpha = 0.8, .cutmix_alpha = 1, .mode = MixMode::elem};
+  recipe.random_erasing = {.probability = 0.7, .mode = ErasingMode::pixel, .max_count = 2};
+  recipe.distillation = {.model = (folder / "teacher").string()};
+  recipe.repeats = 2;
+  recipe.sampling = Sampling::balanced;
+  recipe.warmup_epochs = 1;
+  check_training(config, folder / "data", {1, 2});
+  recipe.loss = Loss::bce;
+  recipe.mixup.mode = MixMode::pair;
+  recipe.random_erasing.mode = ErasingMode::rand;
+  recipe.distillation.kind = DistillationKind::soft;
+  check_training(config, folder / "data", {2});
+
+  const auto refuses = [&](const TrainConfig& other, const char* what) {
+    try {
+      const Trainer trainer(pipelines, other, 1);
+      FAIL("a teacher was taken that doesn't fit");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::bad_file);
+      CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(what));
+    }
+  };
+  TrainConfig other = config;
+  other.model.classes = 9;
+  refuses(other, "has a number of classes of 10, the student's 9 was expected");
+  other = config;
+  other.model.image_width = 35;
+  refuses(other, "has pictures of 1 x 28 x 28, the student's 1 x 28 x 35 was expected");
+  other.recipe.distillation.model = (folder / "nothing").string();
+  CHECK_THROWS_AS(Trainer(pipelines, other, 1), Error);
+}
+
 TEST_CASE("models of 1 to 24 heads train, and go on where they were stopped") {
   test::test_device();
   const test::TemporaryFolder folder;

@@ -52,6 +52,89 @@ def plain(model, optimizer, **fields):
     return {"model": model, "data": data, "optimizer": optimizer, **fields}
 
 
+# What distilled students learn from: another width, and images that are normalised otherwise.
+TEACHER = {"image_height": 12, "image_width": 15, "patch_height": 4, "patch_width": 5, "dim": 12, "depth": 1, "heads": 3,
+           "mlp_hidden": 20, "classes": 7, "softmax_output": False}  # fmt: skip
+TEACHER_MEAN, TEACHER_STD = [0.5, 0.5, 0.5], [0.5, 0.4, 0.3]
+
+
+def recipe(optimizer="adamw", model=None, **fields):
+    """Ten steps of one block; five to an epoch."""
+    small = {"image_height": 12, "image_width": 15, "patch_height": 4, "patch_width": 5, "dim": 16, "depth": 1,
+             "heads": 2, "mlp_hidden": 24, "classes": 7, "init": "torch", **(model or {})}  # fmt: skip
+    common = {"lr": 0.01, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "weight_decay": 0.5, "batch_size": 6, "epochs": 2, "seed": 7}
+    if optimizer == "sgd":
+        common = {"lr": 0.1, "momentum": 0.9, "batch_size": 6, "epochs": 2, "seed": 7}
+    return plain(small, optimizer, **{**common, **fields})
+
+
+TWO_HEADS = {"distillation_token": True, "distilled_head": True}
+RECIPES = {
+    "mixup": ("mixup by batch, label smoothing", recipe(label_smoothing=0.1, mixup={"mixup_alpha": 0.8})),
+    "cutmix": (
+        "cutmix by pair, every second one, and accumulation of two",
+        recipe("sgd", accumulation=2, seed=11, mixup={"cutmix_alpha": 1.0, "mode": "pair", "prob": 0.7}),
+    ),
+    "mix_both": (
+        "mixup and cutmix by batch in turns",
+        recipe("sgd", mixup={"mixup_alpha": 0.3, "cutmix_alpha": 1.0, "switch_prob": 0.4}),
+    ),
+    "mix_elem": (
+        "mixup and cutmix by sample, boxes of a least and a largest size",
+        recipe(label_smoothing=0.1, mixup={"mixup_alpha": 0.2, "cutmix_minmax": [0.2, 0.8], "mode": "elem"}),
+    ),
+    "bce": ("bce with label smoothing", recipe(loss="bce", label_smoothing=0.1)),
+    "bce_mixed": (
+        "bce, summed over classes, of mixed labels that become 0 or 1",
+        recipe("sgd", lr=0.02, loss="bce", bce_sum=True, bce_target_threshold=0.3, label_smoothing=0.1,
+               mixup={"mixup_alpha": 0.8, "cutmix_alpha": 1.0}),
+    ),
+    "erasing": (
+        "random erasing, one to three boxes",
+        recipe(random_erasing={"probability": 0.8, "max_count": 3, "max_area": 0.5}),
+    ),
+    "distilled_hard": (
+        "DeiT's hard distillation into a distillation token's head, with mixup",
+        recipe(model=TWO_HEADS, label_smoothing=0.1, mixup={"mixup_alpha": 0.8},
+               distillation={"model": "teacher", "kind": "hard", "alpha": 0.4}),
+    ),
+    "distilled_soft": (
+        "DeiT's soft distillation into a distillation token's head, with erasing",
+        recipe("sgd", model=TWO_HEADS, random_erasing={"probability": 0.5},
+               distillation={"model": "teacher", "kind": "soft", "alpha": 0.6, "tau": 3.0}),
+    ),
+    "distilled_plain": (
+        "timm's soft distillation into a model without a distillation token, bce of the labels",
+        recipe("sgd", loss="bce", distillation={"model": "teacher", "kind": "soft", "tau": 2.0, "sum": True}),
+    ),
+    "distilled_plain_hard": (
+        "hard distillation into a model without a distillation token",
+        recipe(distillation={"model": "teacher"}),
+    ),
+}  # fmt: skip
+
+
+def teacher_of(config):
+    """A distillation's teacher: its module, and the mean and the std of its images."""
+    if not config["distillation"]:
+        return None
+    module = naming.randomise(training.build(TEACHER), zlib.crc32(b"teacher")).float()
+    return module, TEACHER_MEAN, TEACHER_STD
+
+
+def write_teacher(folder):
+    folder.mkdir(exist_ok=True)
+    module, mean, std = teacher_of({"distillation": True})
+    naming.save(folder, module.state_dict())
+    cases.write_json(folder / "config.json", {"vitrine": TEACHER})
+    size = {"height": TEACHER["image_height"], "width": TEACHER["image_width"]}
+    cases.write_json(
+        folder / "preprocessor_config.json",
+        {"image_processor_type": "ViTImageProcessor", "do_resize": True, "size": size, "resample": 2,
+         "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": mean, "image_std": std},
+    )  # fmt: skip
+
+
 CASES = (
     Case(
         "myvit",
@@ -131,6 +214,7 @@ CASES = (
         ),
         steps_an_epoch=1,
     ),
+    *(Case(name, covers, config, steps_an_epoch=5, weights="drawn") for name, (covers, config) in RECIPES.items()),
 )  # fmt: skip
 
 
@@ -246,7 +330,7 @@ class Run:
 
 
 def run(model, config, images, labels, steps, dtype=torch.float64):
-    trainer = training.Trainer(model.to(dtype), config, steps)
+    trainer = training.Trainer(model.to(dtype), config, steps, teacher_of(config))
     x, y = torch.from_numpy(images).to(dtype), torch.from_numpy(labels.astype(np.int64))
     size, times = config["batch_size"], config["accumulation"]
     losses, norms, first = [], [], {}
@@ -275,6 +359,21 @@ def changed(config):
                           ("min_lr", 0.0), ("schedule", "constant"), ("layer_decay", 1.0), ("ema_decay", 0.0), ("warmup_epochs", 0.0)):  # fmt: skip
         if config[option] != other:
             out[option] = {**config, option: other}
+    if config["loss"] == "bce":
+        out["loss"] = {**config, "loss": "cross_entropy"}
+        if config["bce_sum"]:
+            out["bce_target_threshold"] = {**config, "bce_target_threshold": None}
+    for part, other in (("mixup", {"prob": 0.5}), ("mixup", {"mode": "pair"}), ("mixup", {"switch_prob": 0.9}),
+                        ("random_erasing", {"max_area": 0.3}), ("random_erasing", {"probability": 0.4}),
+                        ("distillation", {"alpha": 0.55}), ("distillation", {"tau": 2.2})):  # fmt: skip
+        options = config[part]
+        if not options or all(options.get(key) == value for key, value in other.items()):
+            continue
+        if "switch_prob" in other and not ("mixup_alpha" in options and "cutmix_alpha" in options):
+            continue
+        if "tau" in other and options.get("kind") != "soft":
+            continue
+        out[f"{part} {other}"] = {**config, part: {**options, **other}}
     if config["optimizer"] == "sgd":
         out["momentum"] = {**config, "momentum": abs(config["momentum"] - 0.02)}
     else:
@@ -356,11 +455,14 @@ def write_fixture(case, folder):
     report = check(case, config, data, reference, initial, rows, steps)
 
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.iterdir():
-        stale.unlink()
+    for stale in folder.rglob("*"):
+        if stale.is_file():
+            stale.unlink()
     np.save(folder / "images.npy", images)
     np.save(folder / "labels.npy", labels)
     cases.write_json(folder / "train.json", case.config)
+    if config["distillation"]:
+        write_teacher(folder / "teacher")
     expected = {
         "covers": case.covers,
         **({"start": True} if case.start else {}),
@@ -412,7 +514,7 @@ def main():
             continue
         folder = arguments.out / case.name
         report = write_fixture(case, folder)
-        size = sum(path.stat().st_size for path in folder.iterdir())
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         total += size
         print(f"{case.name:16} {size / 1024:7.1f} KiB  {report}", flush=True)
     print(f"{'total':16} {total / 1024:7.1f} KiB")

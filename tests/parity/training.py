@@ -27,6 +27,7 @@ What the fields mean:
 - layer_decay d: the learning rate of layer i is lr * d^(depth + 1 - i), with timm's layers (layer_of).
 - ema_decay d > 0: the result is an average of the parameters that begins as they do and becomes d times itself plus
   1 - d times the parameters after every step.
+- loss, bce_target_threshold, bce_sum, mixup, random_erasing, distillation: timm's, see recipes.py.
 """
 
 import fnmatch
@@ -64,6 +65,12 @@ DEFAULTS = {
     "layer_decay": 1.0,
     "ema_decay": 0.0,
     "warmup_epochs": 0.0,
+    "loss": "cross_entropy",
+    "bce_target_threshold": None,
+    "bce_sum": False,
+    "mixup": {},
+    "random_erasing": {},
+    "distillation": {},
 }
 DATA_DEFAULTS = {"mean": [0.0], "std": [1.0], "class_names": [], "crop_padding": 0, "flip": False}
 MODEL_DEFAULTS = {
@@ -318,11 +325,16 @@ def make_optimizer(model, config):
 class Trainer:
     """A module with its optimiser: step() takes the batches of one step."""
 
-    def __init__(self, model, config, total_steps):
+    def __init__(self, model, config, total_steps, teacher=None):
         self.model, self.config, self.total = model, config, total_steps
         self.optimizer = make_optimizer(model, config)
         self.criterion = nn.CrossEntropyLoss(label_smoothing=config["label_smoothing"])
         self.result = "probabilities" if config["model"]["softmax_output"] else "logits"
+        self.recipe = None
+        if any(config[name] != DEFAULTS[name] for name in ("loss", "mixup", "random_erasing", "distillation")):
+            import recipes  # needs timm
+
+            self.recipe = recipes.Recipe(model, config, teacher)
         self.at = 0
         self.gradients = {}  # of the last step, before clipping
         self.gradient_norm = 0.0
@@ -337,6 +349,8 @@ class Trainer:
         return canonical(self.model, {name: value.detach() for name, value in values.items()})
 
     def loss(self, images, labels):
+        if self.recipe:
+            return self.recipe.loss(images, labels)
         return self.criterion(self.model(images)[self.result], labels)
 
     def step(self, batches):

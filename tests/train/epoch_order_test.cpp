@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -54,6 +55,41 @@ TEST_CASE("all orders of four samples are equally likely") {
   }
   CHECK(orders == 24);
   CHECK(chi_squared < 49.7);  // 23 degrees of freedom, exceeded by chance once in a thousand
+}
+
+TEST_CASE("an epoch of repeats takes the first samples of its order, each several times") {
+  const std::vector<uint32_t> plain = order_of(10, 42, 0);
+  const EpochOrder order = EpochOrder(10, 42, 0).repeated(3);
+  const auto taken = order.samples();
+  CHECK(std::ranges::equal(taken, std::array{plain[0], plain[0], plain[0], plain[1], plain[1], plain[1],
+                                             plain[2], plain[2], plain[2], plain[3]}));
+  // Each time it is drawn for anew, and without repeats by the sample's own number.
+  CHECK(order.draw_number(0) != order.draw_number(1));
+  CHECK(EpochOrder(10, 42, 0).draw_number(3) == plain[3]);
+  CHECK(EpochOrder(10, 42, 0).repeated(1).draw_number(3) == plain[3]);
+}
+
+TEST_CASE("balanced epochs take each class as often, and of a class each sample") {
+  SamplesOfClasses classes(3);
+  for (uint32_t i = 0; i < 9000; ++i) classes[i < 90 ? 0 : i < 900 ? 1 : 2].push_back(i);
+  const EpochOrder order = EpochOrder::balanced(classes, 1, 2);
+  REQUIRE(order.samples().size() == 9000);
+  std::array<int, 3> counts{};
+  std::array<int, 90> rare{};
+  for (const uint32_t sample : order.samples()) {
+    ++counts[sample < 90 ? 0 : sample < 900 ? 1 : 2];
+    if (sample < 90) ++rare[sample];
+  }
+  double chi_squared = 0;
+  for (const int count : counts) {
+    CHECK(std::abs(count - 3000) < 4 * std::sqrt(2000.0));
+  }
+  const double each = counts[0] / 90.0;
+  for (const int count : rare) chi_squared += (count - each) * (count - each) / each;
+  CHECK(chi_squared < 135.98);  // 89 degrees of freedom, exceeded by chance once in a thousand
+  const EpochOrder again = EpochOrder::balanced(classes, 1, 2), other = EpochOrder::balanced(classes, 1, 3);
+  CHECK(std::ranges::equal(order.samples(), again.samples()));
+  CHECK_FALSE(std::ranges::equal(order.samples(), other.samples()));
 }
 
 TEST_CASE("the last batch is smaller, or left out") {

@@ -41,23 +41,90 @@ TEST_CASE("what a configuration is written as reads back as the same") {
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
 }
 
+TEST_CASE("a recipe reads back as it is written, and one with nothing on is not written") {
+  const TrainConfig c = config_of(R"({"model": {"dim": 48, "heads": 4, "classes": 10}, "loss": "bce",
+    "bce_target_threshold": 0.2, "bce_sum": true,
+    "mixup": {"mixup_alpha": 0.8, "cutmix_alpha": 1, "cutmix_minmax": [0.2, 0.9], "prob": 0.5, "switch_prob": 0.3,
+              "mode": "elem"},
+    "random_erasing": {"probability": 0.25, "mode": "pixel", "min_area": 0.1, "max_area": 0.2, "min_aspect": 0.5,
+                       "max_aspect": 3, "min_count": 2, "max_count": 4},
+    "distillation": {"model": "teacher", "kind": "soft", "alpha": 0.1, "tau": 3, "sum": true},
+    "warmup_epochs": 2.5, "warmup_lr": 1e-6, "schedule_by": "epochs", "repeats": 3, "sampling": "balanced"})");
+  CHECK(c.recipe.mixup.mode == MixMode::elem);
+  CHECK(c.recipe.random_erasing.boxes() == 4);
+  CHECK(c.recipe.distillation.kind == DistillationKind::soft);
+  CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+  const nlohmann::ordered_json plain = to_json(config_of(R"({"model": {"classes": 10}})"));
+  for (const std::string_view field : recipe_fields) CHECK_FALSE(plain.contains(field));
+}
+
 TEST_CASE("configurations that make no sense are refused") {
   for (const char* text :
-       {R"({"model": {"classes": 1}})", R"({"model": {"classes": 10}, "lr": -1})",
-        R"({"model": {"classes": 10}, "beta1": 1})", R"({"model": {"classes": 10}, "epochs": 0})",
+       {R"({"model": {"classes": 10}, "loss": "mse"})",
+        R"({"model": {"classes": 10}, "mixup": {"alpha": 1}})",
+        R"({"model": {"classes": 10}, "mixup": {"mixup_alpha": -1}})",
+        R"({"model": {"classes": 10}, "mixup": {"cutmix_minmax": [0.9, 0.2]}})",
+        R"({"model": {"classes": 10}, "mixup": {"cutmix_minmax": [0.9]}})",
+        R"({"model": {"classes": 10}, "mixup": 0.8})",
+        R"({"model": {"classes": 10}, "mixup": {"mode": "all"}})",
+        R"({"model": {"classes": 10}, "random_erasing": {"probability": 2}})",
+        R"({"model": {"classes": 10}, "random_erasing": {"min_area": 0.5}})",
+        R"({"model": {"classes": 10}, "random_erasing": {"min_count": 3, "max_count": 2}})",
+        R"({"model": {"classes": 10}, "distillation": {"alpha": 0.5}})",
+        R"({"model": {"classes": 10}, "distillation": {"model": "t", "tau": 0}})",
+        R"({"model": {"classes": 10, "softmax_output": true}, "loss": "bce"})",
+        R"({"model": {"classes": 10, "softmax_output": true}, "distillation": {"model": "t"}})",
+        R"({"model": {"classes": 10}, "bce_sum": true})",
+        R"({"model": {"classes": 10}, "repeats": 0})",
+        R"({"model": {"classes": 10}, "sampling": "some"})",
+        R"({"model": {"classes": 10}, "warmup_epochs": 1, "warmup_steps": 1})",
+        R"({"model": {"classes": 1}})",
+        R"({"model": {"classes": 10}, "lr": -1})",
+        R"({"model": {"classes": 10}, "beta1": 1})",
+        R"({"model": {"classes": 10}, "epochs": 0})",
         R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
         R"({"model": {"classes": 10}, "precision": "bf16"})",
-        R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
-        R"({"model": {"classes": 10}, "keep": 0})", R"({"model": {"classes": 10}, "max_skipped_steps": 0})",
-        R"({"model": {"classes": 10}, "patience": 2})",
-        R"({"model": {"classes": 10}, "validate_every": "often"})",
-        R"({"model": {"classes": 10}, "validate_every": -1})", R"({"model": {"classes": 10, "width": 3}})",
-        R"({"model": 3})", R"([])", R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
+        R"({"model": {"classes": 10}, "accumulation": 0})",
+        R"({"model": {"classes": 10}, "lr": "a"})",
+        R"({"model": {"classes": 10, "width": 3}})",
+        R"({"model": 3})",
+        R"([])",
+        R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
+         R"({"model": {"classes": 10}, "keep": 0})",
+         R"({"model": {"classes": 10}, "max_skipped_steps": 0})",
+         R"({"model": {"classes": 10}, "patience": 2})",
+         R"({"model": {"classes": 10}, "validate_every": "often"})",
+         R"({"model": {"classes": 10}, "validate_every": -1})",
         R"({"model": {"classes": 3}, "data": {"class_names": ["a", "b"]}})",
         R"({"model": {"classes": 2}, "data": {"class_names": ["a", 2]}})"}) {
     INFO(text);
     CHECK_THROWS_AS(config_of(text), Error);
   }
+}
+
+TEST_CASE("the learning rate's schedule is of updates or of epochs") {
+  // Ten epochs of seven updates.
+  TrainConfig c{.lr = 2, .epochs = 10, .min_lr = 0.5};
+  c.schedule = Schedule::cosine;
+  c.recipe.warmup_epochs = 2;
+  CHECK(learning_rate(c, 0, 70) == 2.0 / 14);
+  CHECK(learning_rate(c, 13, 70) == 2);
+  CHECK(learning_rate(c, 14, 70) == 2);
+  CHECK_THAT(learning_rate(c, 42, 70), WithinRel(1.25, 1e-12));
+  // Where it begins at a rate, that is the first update's, as in timm.
+  c.recipe.warmup_lr = 0.6;
+  CHECK(learning_rate(c, 0, 70) == 0.6);
+  CHECK_THAT(learning_rate(c, 7, 70), WithinRel(1.3, 1e-12));
+  CHECK(learning_rate(c, 14, 70) == 2);
+  c.recipe.schedule_by = ScheduleBy::epochs;
+  for (uint64_t step = 0; step < 70; ++step) {
+    INFO("step " << step);
+    CHECK(learning_rate(c, step, 70) == learning_rate(c, step / 7 * 7, 70));
+  }
+  CHECK(learning_rate(c, 6, 70) == 0.6);
+  CHECK_THAT(learning_rate(c, 7, 70), WithinRel(1.3, 1e-12));
+  CHECK(learning_rate(c, 20, 70) == 2);
+  CHECK_THAT(learning_rate(c, 42, 70), WithinRel(1.25, 1e-12));
 }
 
 TEST_CASE("the learning rate warms up and falls as a cosine") {

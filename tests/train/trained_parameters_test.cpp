@@ -205,7 +205,7 @@ TEST_CASE("fields of fine-tuning are read, written and left out where nothing is
   config.head_init = HeadInit::zero;
   config.layer_decay = 0.75;
   config.ema_decay = 0.99;
-  config.warmup_epochs = 1.5;
+  config.recipe.warmup_epochs = 1.5;
   CHECK(train_config_of(nlohmann::json::parse(to_json(config).dump()), "the test") == config);
 
   const auto refused = [](const std::string& fields) {
@@ -231,7 +231,7 @@ TEST_CASE("fields of fine-tuning are read, written and left out where nothing is
 
 TEST_CASE("the learning rate rises over epochs") {
   TrainConfig config{.lr = 2, .epochs = 10, .schedule = Schedule::cosine};
-  config.warmup_epochs = 0.5;
+  config.recipe.warmup_epochs = 0.5;
   CHECK(learning_rate(config, 0, 80) == 0.5);
   CHECK(learning_rate(config, 3, 80) == 2);
   CHECK(learning_rate(config, 4, 80) == 2);

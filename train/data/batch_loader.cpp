@@ -30,6 +30,14 @@ struct Slot {
   uint32_t error_row = 0;
 };
 
+SamplesOfClasses samples_of_classes(const Dataset& dataset) {
+  SamplesOfClasses classes(dataset.classes());
+  for (uint64_t i = 0; i < dataset.count(); ++i)
+    classes[dataset.label(i)].push_back(static_cast<uint32_t>(i));
+  std::erase_if(classes, [](const std::vector<uint32_t>& samples) { return samples.empty(); });
+  return classes;
+}
+
 struct Rows {
   Slot* slot;
   uint32_t begin, end;
@@ -43,6 +51,7 @@ struct BatchLoader::State {
   const BatchSizes sizes;
   const uint64_t sample_bytes;
   const bool moves;
+  const SamplesOfClasses classes;  // where they are sampled from
 
   std::mutex mutex;
   std::condition_variable finished;  // a batch is there
@@ -59,7 +68,8 @@ struct BatchLoader::State {
         options(std::move(given)),
         sizes{set.count(), options.batch_size, options.drop_last},
         sample_bytes(set.shape().bytes()),
-        moves(options.augmentation != Augmentation{}) {
+        moves(options.augmentation != Augmentation{}),
+        classes(options.balanced ? samples_of_classes(set) : SamplesOfClasses()) {
     check();
     begun = taken = options.first_epoch * sizes.batches() + options.first_batch;
     end = options.end_epoch * sizes.batches();
@@ -77,6 +87,7 @@ struct BatchLoader::State {
         throw Error(ErrorCode::usage, dataset.name() + ": found " + found + ", expected " + expected);
     };
     const auto number = [](uint64_t n) { return std::to_string(n); };
+    require(options.repeats != 0, "0 repeats", "at least 1");
     require(options.batch_size != 0, "a batch size of 0", "at least 1");
     require(sizes.batches() != 0, number(dataset.count()) + " samples, which make no whole batch",
             "at least " + number(options.batch_size));
@@ -114,12 +125,16 @@ struct BatchLoader::State {
     slot.batch = {epoch, index, sizes.size(index)};
   }
 
+  EpochOrder order_of(uint32_t epoch) const {
+    if (!options.shuffle) return EpochOrder::as_stored(dataset.count());
+    if (options.balanced) return EpochOrder::balanced(classes, options.seed, epoch);
+    return {dataset.count(), options.seed, epoch};
+  }
+
   // Nothing if there is no memory for it.
   std::shared_ptr<const EpochOrder> make_order(uint32_t epoch) const {
     try {
-      return std::make_shared<const EpochOrder>(options.shuffle
-                                                    ? EpochOrder(dataset.count(), options.seed, epoch)
-                                                    : EpochOrder::as_stored(dataset.count()));
+      return std::make_shared<const EpochOrder>(order_of(epoch).repeated(options.repeats));
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
@@ -153,13 +168,15 @@ struct BatchLoader::State {
 
   void read_row(Slot& slot, uint32_t row, std::vector<uint8_t>& sample) const {
     if (!slot.order) throw std::bad_alloc();
-    const uint32_t i = slot.order->samples()[sizes.first(slot.batch.index) + row];
+    const uint64_t place_in_order = sizes.first(slot.batch.index) + row;
+    const uint32_t i = slot.order->samples()[place_in_order];
     const std::span<uint8_t> pixels = std::span(slot.pixels).subspan(row * sample_bytes, sample_bytes);
     slot.labels[row] = dataset.label(i);
     if (!moves) return dataset.read(i, pixels);
     sample.resize(sample_bytes);
     dataset.read(i, sample);
-    place(sample, dataset.shape(), draw_placement(options.augmentation, options.seed, slot.batch.epoch, i),
+    const uint32_t draw = slot.order->draw_number(place_in_order);
+    place(sample, dataset.shape(), draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw),
           pixels);
   }
 

@@ -16,7 +16,9 @@ namespace vitrine {
 struct LoaderOptions {
   uint32_t batch_size = 128;
   bool drop_last = false;
-  bool shuffle = true;  // anew each epoch; off takes the samples as they are stored
+  bool shuffle = true;    // anew each epoch; off takes the samples as they are stored
+  bool balanced = false;  // see EpochOrder; with shuffle alone
+  uint64_t repeats = 1;
   uint64_t seed = 0;
   Augmentation augmentation;
   std::vector<float> values;  // [channels][256], of normalized_values() or Preprocess::values()

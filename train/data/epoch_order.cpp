@@ -24,4 +24,27 @@ EpochOrder::EpochOrder(uint64_t count, uint64_t seed, uint32_t epoch) : EpochOrd
   }
 }
 
+EpochOrder EpochOrder::balanced(const SamplesOfClasses& classes, uint64_t seed, uint32_t epoch) {
+  uint64_t count = 0;
+  for (const std::vector<uint32_t>& samples : classes) count += samples.size();
+  EpochOrder order;
+  order.comes_again_ = true;
+  order.samples_.resize(count);
+  const RandomStream stream = stream_for(seed, RandomUse::sampling, epoch);
+  for (uint64_t i = 0; i < count; ++i) {
+    const Philox::Block words = stream.block(i);
+    const auto& samples = classes[below(static_cast<uint32_t>(classes.size()), words[0], words[1])];
+    order.samples_[i] = samples[below(static_cast<uint32_t>(samples.size()), words[2], words[3])];
+  }
+  return order;
+}
+
+EpochOrder EpochOrder::repeated(uint64_t times) && {
+  if (times == 1) return std::move(*this);
+  comes_again_ = true;
+  // From behind: what is read lies in front of what is written.
+  for (uint64_t i = samples_.size(); i-- > 0;) samples_[i] = samples_[i / times];
+  return std::move(*this);
+}
+
 }  // namespace vitrine

@@ -7,18 +7,34 @@
 
 namespace vitrine {
 
+// The samples of each class that has any.
+using SamplesOfClasses = std::vector<std::vector<uint32_t>>;
+
 // A permutation of the samples that depends on the seed and the number of the epoch alone: training that is
 // taken up in the middle of an epoch goes on as if it had never stopped.
 class EpochOrder {
  public:
   EpochOrder(uint64_t count, uint64_t seed, uint32_t epoch);
   static EpochOrder as_stored(uint64_t count);
+  // As many samples, of which each class is equally likely and of a class each sample, drawn anew every time:
+  // some come twice and some not at all.
+  static EpochOrder balanced(const SamplesOfClasses& classes, uint64_t seed, uint32_t epoch);
+
+  // As many samples: the first ones of the order, each `times` times, one after the other. timm's
+  // RepeatAugSampler of one process does so; its epoch ends at a multiple of 256 besides.
+  EpochOrder repeated(uint64_t times) &&;
 
   std::span<const uint32_t> samples() const { return samples_; }
+  // What whatever is random about the sample at this place of the order is drawn with: the sample's own
+  // number, and where samples may come more than once the place's.
+  uint32_t draw_number(uint64_t place) const {
+    return comes_again_ ? static_cast<uint32_t>(place) : samples_[place];
+  }
 
  private:
   EpochOrder() = default;
   std::vector<uint32_t> samples_;
+  bool comes_again_ = false;
 };
 
 struct BatchSizes {

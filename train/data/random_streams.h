@@ -11,7 +11,10 @@ enum class RandomUse : uint32_t {
   epoch_order = 0x6F726465,
   augmentation = 0x6175676D,
   digits = 0x64696769,
-  digit_colors = 0x64636F6C
+  digit_colors = 0x64636F6C,
+  mixing = 0x6D697875,
+  erasing = 0x65726173,
+  sampling = 0x73616D70
 };
 
 constexpr RandomStream stream_for(uint64_t seed, RandomUse use, uint32_t number) {
