@@ -3,24 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/files/preprocess_files.h"
 #include "train/data/batch_loader.h"
 
 namespace vitrine {
-namespace {
-
-// Models with random weights have no files that say how pictures become numbers.
-Preprocess preprocess_of(const Model& model) {
-  if (!model.path.empty()) return read_preprocess(model.path, model.family, model.config);
-  return profile_named("timm", model.config.image_height, model.config.image_width);
-}
-
-}  // namespace
-
 std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::filesystem::path& folder,
                                              Split split) {
+  require_pictures(model);
   const ViTConfig& c = model.config;
-  DatasetOptions options{.classes = static_cast<uint32_t>(c.classes), .preprocess = preprocess_of(model)};
+  DatasetOptions options{.classes = static_cast<uint32_t>(c.classes), .preprocess = model.preprocess};
   options.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
                    static_cast<uint32_t>(c.image_width)};
   return open_dataset(folder, split, options);
@@ -30,7 +20,7 @@ TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, 
                        const std::function<void(uint64_t)>& progress) {
   BatchLoader loader(data, {.batch_size = static_cast<uint32_t>(batch),
                             .shuffle = false,
-                            .values = preprocess_of(model).values(model.config.channels),
+                            .values = model.preprocess.values(model.config.channels),
                             .end_epoch = 1});
   std::vector<float> images(batch * runner.image_elements());
   std::vector<uint32_t> labels(batch);

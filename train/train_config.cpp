@@ -6,7 +6,9 @@
 #include <numbers>
 #include <utility>
 
+#include "model/files/json_names.h"
 #include "model/files/json_object.h"
+#include "model/files/preprocess_files.h"
 #include "runtime/util/json.h"
 
 namespace vitrine {
@@ -21,27 +23,15 @@ constexpr std::array<std::pair<Schedule, std::string_view>, 2> schedule_names{
 constexpr std::array<std::pair<Precision, std::string_view>, 2> precision_names{
     {{Precision::f32, "f32"}, {Precision::f16, "f16"}}};
 
-template <typename Names, typename Enum>
-std::string_view name_among(const Names& names, Enum value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
+// A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
+void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    std::string expected;
+    for (const std::string_view name : known) expected += (expected.empty() ? "" : ", ") + std::string(name);
+    throw Error(ErrorCode::bad_file,
+                object.file() + ": \"" + key + "\" is not known, expected some of " + expected);
   }
-  return "?";
-}
-
-template <typename Names, typename Enum>
-void read_name(const JsonObject& object, const char* key, const Names& names, Enum& value) {
-  const auto text = object.text(key);
-  if (!text) return;
-  std::string expected;
-  for (const auto& [known, name] : names) {
-    if (name == *text) {
-      value = known;
-      return;
-    }
-    expected += (expected.empty() ? "" : ", ") + std::string(name);
-  }
-  object.fail(key, Json(*text), "one of " + expected);
 }
 
 void read_channels(const JsonObject& object, const char* key, std::vector<double>& values) {
@@ -68,17 +58,6 @@ void read_class_names(const JsonObject& object, std::vector<std::string>& names)
   }
   if (!json->is_array() || names.size() != json->size()) {
     object.fail("class_names", *json, "a list of names, one a class");
-  }
-}
-
-// A file may hold a model's configuration with all else as it is, but nothing that nobody reads.
-void check_keys(const JsonObject& object, const Json& json, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : json.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string expected;
-    for (const std::string_view name : known) expected += (expected.empty() ? "" : ", ") + std::string(name);
-    throw Error(ErrorCode::bad_file,
-                object.file() + ": \"" + key + "\" is not known, expected some of " + expected);
   }
 }
 
@@ -110,10 +89,13 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   read_model(*model, c.model, origin);
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
-    check_keys(data, *json_data, {"mean", "std", "class_names", "crop_padding", "flip"});
+    check_keys(data, *json_data,
+               {"mean", "std", "preprocess", "class_names", "crop_padding", "flip"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
+    if (const Json* preprocess = data.find("preprocess"))
+      c.preprocess = preprocess_of(*preprocess, {}, origin + " (data.preprocess)");
     assign(c.crop_padding, data.whole("crop_padding"));
     assign(c.flip, data.flag("flip"));
   }
@@ -160,6 +142,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
                   {"class_names", c.class_names},
                   {"crop_padding", c.crop_padding},
                   {"flip", c.flip}};
+  if (c.preprocess) json["data"]["preprocess"] = to_json(*c.preprocess);
   json["optimizer"] = name_of(c.optimizer);
   json["lr"] = c.lr;
   json["momentum"] = c.momentum;
@@ -197,6 +180,11 @@ void TrainConfig::validate(const std::string& origin) const {
   channels("mean", mean);
   channels("std", std);
   for (const double value : std) require(value > 0, "std", std::to_string(value), "numbers above 0");
+  if (preprocess) {
+    preprocess->validate(origin + " (data.preprocess)");
+    require(preprocess->height() == model.image_height && preprocess->width() == model.image_width,
+            "data.preprocess", "for pictures of other sides", "the model's");
+  }
   require(class_names.empty() || class_names.size() == model.classes, "class_names",
           std::to_string(class_names.size()) + " names", "one a class");
   constexpr double much = 1e30;
@@ -218,6 +206,20 @@ void TrainConfig::validate(const std::string& origin) const {
   require(crop_padding < std::min(model.image_height, model.image_width), "crop_padding",
           std::to_string(crop_padding), "less than the image's sides");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
+}
+
+Preprocess preprocessing_of(const TrainConfig& config) {
+  const auto or_else = [](const std::vector<double>& given, const std::vector<double>& otherwise) {
+    return given.empty() ? otherwise : given;
+  };
+  Preprocess p = config.preprocess
+                     ? *config.preprocess
+                     : cover_and_crop(config.model.image_height, config.model.image_width, {0}, {1});
+  if (config.mean.empty() && config.std.empty()) return p;
+  p.mean = or_else(config.mean, p.normalize ? p.mean : std::vector<double>{0});
+  p.std = or_else(config.std, p.normalize ? p.std : std::vector<double>{1});
+  p.normalize = true;
+  return p;
 }
 
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/pictures/preprocess.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {
@@ -24,7 +26,9 @@ struct TrainConfig {
   ViTConfig model;
 
   // Each channel c of a pixel becomes (byte / 255 - mean[c]) / std[c].
-  std::vector<double> mean, std;         // one a channel; empty: 0 and 1
+  std::vector<double> mean, std;  // one a channel; empty: the preprocessing's, else 0 and 1
+  // How pictures get the model's size and become numbers; cover_and_crop() when left out.
+  std::optional<Preprocess> preprocess;
   std::vector<std::string> class_names;  // where the data set has none; empty: there are none
   uint64_t crop_padding = 0;  // zeros around each training image, from which one of its size is cut at random
   bool flip = false;          // half of the training images are mirrored
@@ -53,6 +57,9 @@ struct TrainConfig {
   void validate(const std::string& origin) const;
   bool operator==(const TrainConfig&) const = default;
 };
+
+// What a training with this configuration does with pictures, and what the model is saved with.
+Preprocess preprocessing_of(const TrainConfig& config);
 
 // Throws Error(bad_file) that names the file and the field.
 TrainConfig read_train_config(const std::filesystem::path& file);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/preprocess_files.h"
 #include "model/files/safetensors_writer.h"
 #include "model/files/weights.h"
 #include "runtime/util/atomic_file.h"
@@ -24,13 +25,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<double> or_default(const std::vector<double>& values, double value) {
-  return values.empty() ? std::vector{value} : values;
-}
-
 std::vector<float> values_of(const TrainConfig& config) {
-  return normalized_values(static_cast<uint32_t>(config.model.channels), or_default(config.mean, 0),
-                           or_default(config.std, 1));
+  return preprocessing_of(config).values(config.model.channels);
 }
 
 LoaderOptions loader_options(const TrainConfig& config) {
@@ -66,7 +62,8 @@ DatasetOptions dataset_options(const TrainConfig& config) {
   const ViTConfig& c = config.model;
   return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
                     static_cast<uint32_t>(c.image_width)},
-          .classes = static_cast<uint32_t>(c.classes)};
+          .classes = static_cast<uint32_t>(c.classes),
+          .preprocess = preprocessing_of(config)};
 }
 
 std::filesystem::path checkpoint_in(const std::filesystem::path& out) {
@@ -291,18 +288,8 @@ void write_model(const std::filesystem::path& folder, Trainer& trainer,
   nlohmann::ordered_json description;
   description["vitrine"] = to_json(config.model);
   if (class_names.size() == config.model.classes) description["label_names"] = class_names;
-  nlohmann::ordered_json preprocessing;
-  preprocessing["image_processor_type"] = "ViTImageProcessor";
-  preprocessing["do_resize"] = true;
-  preprocessing["size"] = {{"height", config.model.image_height}, {"width", config.model.image_width}};
-  preprocessing["resample"] = 2;  // bilinear
-  preprocessing["do_rescale"] = true;
-  preprocessing["rescale_factor"] = 1.0 / 255;
-  preprocessing["do_normalize"] = true;
-  preprocessing["image_mean"] = or_default(config.mean, 0);
-  preprocessing["image_std"] = or_default(config.std, 1);
   write_json("config.json", description);
-  write_json("preprocessor_config.json", preprocessing);
+  write_json("preprocessor_config.json", hugging_face_json(preprocessing_of(config)));
 
   std::vector<float> values(trainer.layout().elements);
   trainer.read(parameters_buffer, values);

@@ -83,12 +83,23 @@ void print_line(const nlohmann::ordered_json& line) {
 
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
-  const TrainConfig config = config_of(flags, common);
+  TrainConfig config = config_of(flags, common);
   const std::filesystem::path out = flags.out;
   if (!flags.resume && path_exists(checkpoint_in(out), ErrorCode::failed)) {
     throw Error(ErrorCode::usage, shown(flags.out) +
                                       " holds a training already, expected another --out, or "
                                       "--resume to go on with it");
+  }
+  std::optional<Model> start;
+  if (!flags.model.empty()) {
+    start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
+    if (!(start->config == config.model)) {
+      throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
+                                           ", the configuration's is " + to_string(config.model));
+    }
+    std::ranges::for_each(start->untrained, warn);
+    if (!config.preprocess && start->preprocess_error.empty())
+      config.preprocess = start->preprocess.with_size(config.model.image_height, config.model.image_width);
   }
   require_no_other_settings(config, out);
   std::error_code none;
@@ -100,15 +111,6 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   const DatasetOptions data_options = dataset_options(config);
   const auto data = open_dataset(flags.data, Split::train, data_options);
   const auto test = open_dataset(flags.data, Split::test, data_options);
-  std::optional<Model> start;
-  if (!flags.model.empty()) {
-    start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
-    if (!(start->config == config.model)) {
-      throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
-                                           ", the configuration's is " + to_string(config.model));
-    }
-    std::ranges::for_each(start->untrained, warn);
-  }
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   TrainingOptions options{.out = out,

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "runtime/util/error.h"
 
@@ -161,6 +163,27 @@ double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t
 }
 
 }  // namespace
+
+bool Preprocess::operator==(const Preprocess& other) const {
+  const auto fields = [](const Preprocess& p) {
+    return std::tie(p.resize, p.resize_height, p.resize_width, p.filter, p.crop_pct, p.crop, p.crop_height,
+                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std);
+  };
+  return fields(*this) == fields(other);
+}
+
+Preprocess cover_and_crop(uint64_t height, uint64_t width, std::vector<double> mean,
+                          std::vector<double> std) {
+  Preprocess p;
+  p.profile = "the training";
+  p.resize = ResizeRule::cover;
+  p.resize_height = height;
+  p.resize_width = width;
+  crop_to(p, CropRule::half_even, height, width);
+  p.mean = std::move(mean);
+  p.std = std::move(std);
+  return p;
+}
 
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width) {
   for (const Profile& profile : profiles) {

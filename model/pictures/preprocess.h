@@ -67,12 +67,19 @@ struct Preprocess {
   // for this many channels.
   std::vector<float> values(uint64_t channels) const;
   std::string to_string() const;  // "resize short side to 248 (bicubic), crop 224 x 224, ..."
+
+  // Whether all pictures come out the same: of all fields but where they come from.
+  bool operator==(const Preprocess& other) const;
 };
 
 // "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "grey": what the family's
 // library does with its usual model of this size. Throws Error(usage) for other names.
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
 std::string profile_names();  // for messages
+
+// What a training gives pictures that nobody says anything of: they cover the size, resized by Pillow's
+// bicubic filter, and lose what is beyond it on two sides. `mean` and `std` have one number a channel.
+Preprocess cover_and_crop(uint64_t height, uint64_t width, std::vector<double> mean, std::vector<double> std);
 
 // What one picture's size makes of it.
 struct PictureGeometry {

@@ -35,6 +35,23 @@ TEST_CASE("what a configuration is written as reads back as the same") {
     "label_smoothing": 0.1, "epochs": 7, "batch_size": 9, "accumulation": 3, "schedule": "cosine", "warmup_steps": 5,
     "min_lr": 1e-5, "seed": 77, "precision": "f16"})");
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+  // What isn't asked for isn't written: settings of before such a field are those of today.
+  CHECK_FALSE(to_json(c).at("data").contains("preprocess"));
+  c.preprocess = profile_named("timm", 224, 224);
+  CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+}
+
+TEST_CASE("a training's preprocessing is the configuration's, with its numbers") {
+  TrainConfig c = config_of(R"({"model": {"image_size": 32, "patch_size": 8, "classes": 10}})");
+  CHECK(preprocessing_of(c) == cover_and_crop(32, 32, {0}, {1}));
+  c.mean = {0.1, 0.2, 0.3};
+  CHECK(preprocessing_of(c) == cover_and_crop(32, 32, {0.1, 0.2, 0.3}, {1}));
+  c.preprocess = profile_named("clip", 32, 32);
+  Preprocess expected = profile_named("clip", 32, 32);
+  expected.mean = {0.1, 0.2, 0.3};
+  CHECK(preprocessing_of(c) == expected);
+  c.mean.clear();
+  CHECK(preprocessing_of(c) == profile_named("clip", 32, 32));
 }
 
 TEST_CASE("configurations that make no sense are refused") {

@@ -54,17 +54,6 @@ auto as_data_file(const Work& work) {
   }
 }
 
-Preprocess cover_and_crop(const SampleShape& shape) {
-  Preprocess p;
-  p.profile = "the data set";
-  p.resize = ResizeRule::cover;
-  p.resize_height = p.crop_height = shape.height;
-  p.resize_width = p.crop_width = shape.width;
-  p.crop = CropRule::half_even;
-  p.normalize = false;
-  return p;
-}
-
 // Resized pictures, as many as there is room for: always the same ones, those with the lowest numbers.
 class KeptPictures {
  public:
@@ -101,7 +90,8 @@ class ImageFolder : public Dataset {
               const DatasetOptions& options) {
     name_ = shown(folder);
     shape_ = options.shape;
-    preprocess_ = options.preprocess ? *options.preprocess : cover_and_crop(shape_);
+    preprocess_ =
+        options.preprocess ? *options.preprocess : cover_and_crop(shape_.height, shape_.width, {0}, {1});
     class_names_ = class_names;
     classes_ = options.classes != 0 ? options.classes : static_cast<uint32_t>(class_names.size());
     for (const std::string& name : folders_in(folder)) add_class(folder, name);
