@@ -1,11 +1,12 @@
 #include "train/evaluate.h"
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "train/data/batch_loader.h"
 
 namespace vitrine {
+
 std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::filesystem::path& folder,
                                              Split split) {
   require_pictures(model);
@@ -16,21 +17,23 @@ std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::file
   return open_dataset(folder, split, options);
 }
 
-TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, uint64_t batch,
-                       const std::function<void(uint64_t)>& progress) {
-  BatchLoader loader(data, {.batch_size = static_cast<uint32_t>(batch),
-                            .shuffle = false,
-                            .values = model.preprocess.values(model.config.channels),
-                            .end_epoch = 1});
-  std::vector<float> images(batch * runner.image_elements());
-  std::vector<uint32_t> labels(batch);
+TestResult evaluate_on(PipelineStore& pipelines, const Model& model, const Dataset& data,
+                       const PictureRunnerOptions& options, const std::function<void(uint64_t)>& progress) {
   TestSums sums;
-  while (const std::optional<Batch> made = loader.next(images, labels)) {
-    const std::vector<float> results =
-        runner.run(std::span(images).first(made->size * runner.image_elements()), batch);
-    sums.add(results, std::span(labels).first(made->size));
-    if (progress) progress(sums.samples());
+  PictureRunner runner(pipelines, model, model.preprocess, options,
+                       [&](uint64_t number, std::span<const float> result) {
+                         const uint32_t label = data.label(number);
+                         sums.add(result, {&label, 1});
+                         if (progress) progress(sums.samples());
+                       });
+  const auto batch = static_cast<uint32_t>(runner.batch());
+  BatchLoader loader(
+      data,
+      {.batch_size = batch, .pictures = true, .shuffle = false, .end_epoch = 1, .largest = runner.largest()});
+  std::vector<uint32_t> labels(batch);
+  while (loader.next([&](PicturePart part) { runner.add(std::move(part)); }, labels)) {
   }
+  runner.finish();
   return sums.result();
 }
 

@@ -34,6 +34,9 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
                  const TrainerOptions& options)
     : pipelines_(pipelines),
       config_(std::move(config)),
+      images_(options.images),
+      values_(images_ == StepImages::numbers ? std::vector<float>{}
+                                             : preprocessing_of(config_).values(config_.model.channels)),
       total_updates_(total_updates),
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
       go_on_(options.go_on),
@@ -47,9 +50,9 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   const bool accumulates = config_.accumulation > 1;
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
   // sizes and on the kernels that were chosen, and is the most that any plan says.
-  Plan step =
-      plan_of(make_step_graph(config_, layout_, {.update = !accumulates, .recompute = options.recompute}));
-  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size));
+  Plan step = plan_of(make_step_graph(
+      config_, layout_, {.update = !accumulates, .recompute = options.recompute, .images = images_}));
+  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size, images_));
   uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
   std::vector<Plan> others;
   if (accumulates) {
@@ -62,6 +65,14 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   for (const std::string& buffer : buffers()) states_.make(buffer, bytes, tail);
   states_.make(std::string(gradients_buffer), bytes, tail);
   if (accumulates) states_.make(std::string(sums_buffer), bytes, tail);
+
+  if (images_ == StepImages::pictures) {
+    const uint64_t pixels = config_.batch_size * config_.model.image_height * config_.model.image_width;
+    states_.make(std::string(pictures_buffer), pixels * sizeof(uint32_t), tail);
+    pictures_ = std::make_unique<PictureFeed>(
+        pipelines_, *weights_, states_, config_, plan_, options.pixels_at_once,
+        [this](Executable& executable, uint32_t set) { hand_over(executable, set); });
+  }
 
   step_ = prepare(std::move(step));
   if (accumulates) {
@@ -118,9 +129,36 @@ void Trainer::initialize(ConstantSource& weights) {
   group_begins_ = true;
 }
 
+Trainer::Slot Trainer::slot_of(Executable& executable, uint32_t set, std::span<uint32_t> labels) {
+  Slot slot{.labels = labels};
+  if (images_ == StepImages::numbers) {
+    slot.images = input_as<float>(executable, "image", set);
+    return slot;
+  }
+  std::ranges::copy(values_, input_as<float>(executable, "values", set).begin());
+  if (images_ == StepImages::bytes) {
+    const ViTConfig& c = config_.model;
+    slot.bytes = input_as<uint8_t>(executable, "bytes", set)
+                     .first(config_.batch_size * c.channels * c.image_height * c.image_width);
+  } else {
+    slot.pictures = pictures_.get();
+  }
+  return slot;
+}
+
 Trainer::Slot Trainer::slot() {
   collect(set_);
-  return {input_as<float>(*step_, "image", set_), input_as<uint32_t>(*step_, "labels", set_)};
+  return slot_of(*step_, set_, input_as<uint32_t>(*step_, "labels", set_));
+}
+
+void Trainer::complete(const Slot& slot, uint64_t samples) {
+  const auto clear = [&](auto images) {
+    using Number = typename decltype(images)::value_type;
+    std::ranges::fill(images.subspan(samples * (images.size() / config_.batch_size)), Number{0});
+  };
+  clear(slot.images);
+  clear(slot.bytes);
+  if (slot.pictures) slot.pictures->flush();
 }
 
 void Trainer::write_step(Executable& executable, uint32_t set) {
@@ -155,8 +193,7 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   }
   const Slot filled = slot();
   // What lies behind the samples that count has weight 0, and must be finite for that to be nothing.
-  const uint64_t image = filled.images.size() / config_.batch_size;
-  std::ranges::fill(filled.images.subspan(samples * image), 0.0f);
+  complete(filled, samples);
   std::ranges::fill(filled.labels.subspan(samples), 0u);
   const std::span<float> weights = input_as<float>(*step_, "weights", set_);
   const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
@@ -237,8 +274,10 @@ TestResult Trainer::test(const std::function<std::optional<uint64_t>(const Slot&
   while (true) {
     collect_test(set);
     std::vector<uint32_t> filled(batch);
-    const auto samples = fill({input_as<float>(*test_, "image", set), filled});
+    const Slot slot = slot_of(*test_, set, filled);
+    const auto samples = fill(slot);
     if (!samples) break;
+    complete(slot, *samples);
     hand_over(*test_, set);
     filled.resize(*samples);
     labels[set] = std::move(filled);

@@ -9,6 +9,8 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/pictures/byte_values.h"
+#include "runtime/ops/pictures/pixel_values.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/clip_scale.h"
 #include "runtime/ops/training/cross_entropy.h"
@@ -78,10 +80,23 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
   store_whole(graph, next.v, moment2_buffer);
 }
 
-// The model's own result on "image".
-ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
+ValueId append_image(Graph& graph, const ViTConfig& c, uint64_t batch, StepImages images) {
+  const Shape shape{batch, c.channels, c.image_height, c.image_width};
+  if (images == StepImages::numbers) return graph.input("image", shape);
+  if (images == StepImages::bytes) {
+    const ValueId bytes = graph.input("bytes", {ceil_div(shape.elements(), 4)}, DType::u32);
+    const ValueId values = graph.input("values", {c.channels, 256});
+    return byte_values(graph, "preprocess.values", bytes, values, {batch, c.image_height, c.image_width});
+  }
+  const ValueId pictures = graph.state(std::string(pictures_buffer), {batch, c.image_height, c.image_width},
+                                       {std::string(pictures_buffer)}, DType::u32);
+  return pixel_values(graph, "preprocess.values", pictures, graph.input("values", {c.channels, 256}));
+}
+
+// The model's own result on the images.
+ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch, StepImages images) {
   const ViTConfig& c = config.model;
-  const ValueId image = builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
+  const ValueId image = append_image(builder.graph(), c, batch, images);
   return VisionTransformer(c)(builder, image, natural_result(c));
 }
 
@@ -93,7 +108,7 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   parameters_of_step.rounded = config.precision == Precision::f16;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
-  const ValueId result = append_model(builder, config, batch);
+  const ValueId result = append_model(builder, config, batch, options.images);
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
   builder.graph().output(
@@ -142,10 +157,17 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
 }
 
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                             uint64_t batch) {
+                                             uint64_t batch, StepImages images) {
   GraphBuilder builder(learned(layout, false));
-  builder.graph().output(append_model(builder, config, batch), "result");
+  builder.graph().output(append_model(builder, config, batch, images), "result");
   return builder.finish();
+}
+
+std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity) {
+  const auto graph = std::make_shared<Graph>();
+  const ValueId resized = add_resized_pictures(*graph, preprocessing_of(config), config.batch_size, capacity);
+  graph->store(resized, {std::string(pictures_buffer)});
+  return graph;
 }
 
 }  // namespace vitrine

@@ -4,19 +4,32 @@
 #include <cstdint>
 #include <memory>
 
+#include "model/pictures/picture_input.h"
 #include "runtime/graph/graph.h"
 #include "train/parameter_layout.h"
 #include "train/train_config.h"
 
 namespace vitrine {
 
-// Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
+// What a step and a test are given of pictures.
+enum class StepImages : uint8_t {
+  numbers,  // input "image" [B, C, H, W] f32
+  // Inputs "bytes", planes one after the other with four bytes a word, and "values" [C, 256] f32 with what
+  // each byte becomes.
+  bytes,
+  // The state "pictures" [B, H, W] u32, which make_picture_graph() fills, and "values".
+  pictures,
+};
+inline constexpr std::string_view pictures_buffer = "pictures";
+
+// Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h). Output: "losses" [B], not weighted. States: the buffers of a
 // ParameterLayout. The gradients of the weighted sum of losses are stored in theirs; with `update`, the
 // parameters are updated too, and there is an output "clipping" where gradients are clipped.
 struct StepGraphOptions {
   bool update = true;
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
+  StepImages images = StepImages::numbers;
 };
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});
@@ -28,8 +41,11 @@ std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout)
 std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout);
 
-// From "image" to the model's own result, "result" [B, classes]. The parameters are states.
+// From the images to the model's own result, "result" [B, classes]. The parameters are states.
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                             uint64_t batch);
+                                             uint64_t batch, StepImages images = StepImages::numbers);
+
+// From pictures of any size to the state "pictures": the nodes with which a model looks at pictures.
+std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity);
 
 }  // namespace vitrine

@@ -25,14 +25,24 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<float> values_of(const TrainConfig& config) {
-  return preprocessing_of(config).values(config.model.channels);
+LoaderOptions loader_options(const Trainer& trainer) {
+  const TrainConfig& config = trainer.config();
+  LoaderOptions options{.batch_size = static_cast<uint32_t>(config.batch_size),
+                        .pictures = trainer.images() == StepImages::pictures,
+                        .seed = config.seed};
+  if (options.pictures) options.largest = trainer.largest_picture();
+  return options;
 }
 
-LoaderOptions loader_options(const TrainConfig& config) {
-  return {.batch_size = static_cast<uint32_t>(config.batch_size),
-          .seed = config.seed,
-          .values = values_of(config)};
+// The next batch to where it goes.
+std::optional<Batch> load(BatchLoader& loader, const Trainer::Slot& slot) {
+  if (!slot.pictures) return loader.next(slot.bytes, slot.labels);
+  return loader.next([&](PicturePart part) { slot.pictures->add(std::move(part)); }, slot.labels);
+}
+
+// Whether the device has to resize what the data set has.
+StepImages images_of(const Dataset& data) {
+  return data.preprocess() ? StepImages::pictures : StepImages::bytes;
 }
 
 std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
@@ -98,7 +108,8 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       options_(std::move(options)),
       identity_{to_json(config).dump(), fingerprint_of(train)},
       trainer_(pipelines, config, total_updates(config, train.count()),
-               {.recompute = options_.recompute,
+               {.images = images_of(train),
+                .recompute = options_.recompute,
                 .plan = options_.plan,
                 .go_on = options_.go_on,
                 .preparing = options_.preparing}) {
@@ -189,7 +200,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
   if (!options_.out.empty()) make_folders(options_.out);
-  LoaderOptions loading = loader_options(config_);
+  LoaderOptions loading = loader_options(trainer_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);
   loading.first_batch = position_.batch;
@@ -223,7 +234,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       const uint64_t group_samples =
           std::min(group_end * config_.batch_size, data_.count()) - group_first * config_.batch_size;
       const Trainer::Slot slot = trainer_.slot();
-      const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+      const std::optional<Batch> made = load(loader, slot);
       if (!made || made->index != batch) throw Error(ErrorCode::failed, "the batches came out of order");
       group_ends = batch + 1 == group_end;
       trainer_.submit(made->size, group_samples, group_ends);
@@ -264,14 +275,14 @@ TestResult TrainingRun::test(const Dataset& data, const TakeResults& take, const
 
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take,
                    const std::atomic<bool>* stop) {
-  LoaderOptions loading = loader_options(trainer.config());
+  LoaderOptions loading = loader_options(trainer);
   loading.shuffle = false;
   loading.end_epoch = 1;
   BatchLoader loader(data, loading);
   return trainer.test(
       [&](const Trainer::Slot& slot) -> std::optional<uint64_t> {
         if (stop && stop->load()) return std::nullopt;
-        const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+        const std::optional<Batch> made = load(loader, slot);
         if (!made) return std::nullopt;
         return made->size;
       },

@@ -1,4 +1,5 @@
 // vitrine eval: loss and accuracy of a model on a data set's test part.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -28,11 +29,13 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
-  Runner runner(pipelines, model,
-                {.dtype = storage_type(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
   Progress progress("pictures", data->count());
-  const TestResult result =
-      evaluate_on(runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); });
+  const TestResult result = evaluate_on(pipelines, model, *data,
+                                        {.dtype = storage_type(common.dtype, device->capabilities()),
+                                         .plan = plan,
+                                         .warn = warn,
+                                         .batch = std::min<uint64_t>(flags.batch, data->count())},
+                                        [&](uint64_t done) { progress.show(done); });
   progress.clear();
   const nlohmann::ordered_json line{{"test_loss", result.loss}, {"test_accuracy", result.accuracy}};
   std::printf("%s\n", line.dump().c_str());

@@ -52,6 +52,34 @@ uint32_t checked_side(double side, const std::string& name, uint32_t height, uin
                                      ", expected at least 1 and at most 536870911");
 }
 
+uint32_t fill_of(const Preprocess& p) {
+  return 0xff000000u | p.fill[0] | uint32_t{p.fill[1]} << 8 | uint32_t{p.fill[2]} << 16;
+}
+
+PreparedPicture from_taps(PillowTaps columns, PillowTaps rows) {
+  PreparedPicture out;
+  out.top = rows.source_begin;
+  out.left = columns.source_begin;
+  out.resample.width = columns.source_end - columns.source_begin;
+  out.resample.height = rows.source_end - rows.source_begin;
+  out.resample.columns = std::move(columns.taps);
+  out.resample.rows = std::move(rows.taps);
+  return out;
+}
+
+// Line i becomes what line i + by was.
+void move(ResampleTaps& taps, int64_t by) {
+  const auto count = static_cast<int64_t>(taps.lines.size());
+  std::vector<ResampleTaps::Line> lines(taps.lines.size());
+  for (int64_t i = std::max<int64_t>(0, -by); i < std::min(count, count - by); ++i)
+    lines[static_cast<size_t>(i)] = taps.lines[static_cast<size_t>(i + by)];
+  taps.lines = std::move(lines);
+  const int64_t begin = std::clamp<int64_t>(taps.begin - by, 0, count),
+                end = std::clamp<int64_t>(taps.end - by, begin, count);
+  taps.begin = static_cast<uint32_t>(begin);
+  taps.end = static_cast<uint32_t>(end);
+}
+
 // ---- profiles --------------------------------------------------------------------------------------
 
 Preprocess hugging_face(uint64_t height, uint64_t width) {
@@ -340,18 +368,31 @@ PictureGeometry picture_geometry(const Preprocess& p, uint32_t height, uint32_t 
 PreparedPicture prepare_picture(const Preprocess& p, uint32_t height, uint32_t width,
                                 const std::string& name) {
   const PictureGeometry geometry = picture_geometry(p, height, width, name);
-  PillowTaps columns =
-      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width()));
-  PillowTaps rows =
-      pillow_taps(p.filter, height, geometry.resized_height, geometry.top, static_cast<uint32_t>(p.height()));
+  PreparedPicture out = from_taps(
+      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width())),
+      pillow_taps(p.filter, height, geometry.resized_height, geometry.top,
+                  static_cast<uint32_t>(p.height())));
+  out.resample.fill = fill_of(p);
+  return out;
+}
+
+PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement) {
+  move(prepared.resample.rows, placement.down);
+  move(prepared.resample.columns, placement.right);
+  ResampleTaps& columns = prepared.resample.columns;
+  if (placement.mirrored) {
+    const auto width = static_cast<uint32_t>(columns.lines.size());
+    std::ranges::reverse(columns.lines);
+    std::tie(columns.begin, columns.end) = std::pair{width - columns.end, width - columns.begin};
+  }
+  return prepared;
+}
+
+PreparedPicture blank_picture(const Preprocess& p) {
   PreparedPicture out;
-  out.top = rows.source_begin;
-  out.left = columns.source_begin;
-  out.resample.width = columns.source_end - columns.source_begin;
-  out.resample.height = rows.source_end - rows.source_begin;
-  out.resample.columns = std::move(columns.taps);
-  out.resample.rows = std::move(rows.taps);
-  out.resample.fill = 0xff000000u | p.fill[0] | uint32_t{p.fill[1]} << 8 | uint32_t{p.fill[2]} << 16;
+  out.resample.columns.lines.resize(p.width());
+  out.resample.rows.lines.resize(p.height());
+  out.resample.fill = fill_of(p);
   return out;
 }
 

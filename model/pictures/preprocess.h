@@ -98,4 +98,17 @@ struct PreparedPicture {
 PreparedPicture prepare_picture(const Preprocess& preprocess, uint32_t height, uint32_t width,
                                 const std::string& name);
 
+// Where in the result its pixels come from: pixel (y, x) is what would be (y + down, x + right), mirrored
+// after that; the fill where there is nothing.
+struct CropPlacement {
+  int32_t down = 0, right = 0;
+  bool mirrored = false;
+
+  bool operator==(const CropPlacement&) const = default;
+};
+PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement);
+
+// A picture of which nothing is seen: the result is the fill alone. It needs no pixels.
+PreparedPicture blank_picture(const Preprocess& preprocess);
+
 }  // namespace vitrine

@@ -64,15 +64,15 @@ TEST_CASE("placements depend on seed, epoch and sample alone, and cover all ther
 }
 
 TEST_CASE("bytes become normalized numbers as PyTorch computes them") {
-  const std::vector<float> values = normalized_values(2, {0.5, 0.25}, {0.5, 0.125});
+  const std::vector<float> values = cover_and_crop(1, 1, {0.5, 0.25}, {0.5, 0.125}).values(2);
   REQUIRE(values.size() == 512);
   for (size_t byte = 0; byte < 256; ++byte) {
     const float unit = static_cast<float>(byte) / 255.0f;
     CHECK(values[byte] == (unit - 0.5f) / 0.5f);
     CHECK(values[256 + byte] == (unit - 0.25f) / 0.125f);
   }
-  CHECK(normalized_values(3, {0.1307}, {0.3081}).size() == 768);  // one number for all channels
-  CHECK_THROWS_AS(normalized_values(3, {0.1, 0.2}, {0.3, 0.4}), Error);
+  CHECK(cover_and_crop(1, 1, {0.1307}, {0.3081}).values(3).size() == 768);  // one number for all channels
+  CHECK_THROWS_AS(cover_and_crop(1, 1, {0.1, 0.2}, {0.3, 0.4}).values(3), Error);
 }
 
 TEST_CASE("the statistics of a data set are those of its bytes") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/pictures/preprocess.h"
 #include "train/data/random_streams.h"
 
 namespace vitrine {
@@ -40,15 +39,6 @@ void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPl
       }
     }
   }
-}
-
-std::vector<float> normalized_values(uint32_t channels, const std::vector<double>& mean,
-                                     const std::vector<double>& std) {
-  Preprocess preprocess;
-  preprocess.profile = "the data set";
-  preprocess.mean = mean;
-  preprocess.std = std;
-  return preprocess.values(channels);
 }
 
 ChannelStatistics channel_statistics(const Dataset& dataset) {
