@@ -47,6 +47,30 @@ void read_channels(const JsonObject& object, const char* key, std::vector<double
     object.fail(key, *json, "a list of numbers, one a channel");
 }
 
+void read_range(const JsonObject& object, const char* key, double& low, double& high) {
+  const Json* range = object.find(key);
+  if (!range) return;
+  if (!range->is_array() || range->size() != 2 || !(*range)[0].is_number() || !(*range)[1].is_number())
+    object.fail(key, *range, "two numbers, the lowest and the highest");
+  low = (*range)[0].get<double>();
+  high = (*range)[1].get<double>();
+}
+
+RandomResizedCrop read_resized_crop(const Json& json, const std::string& origin) {
+  RandomResizedCrop crop;
+  const JsonObject object(json, origin);
+  check_keys(object, json, {"scale", "ratio", "interpolation"});
+  read_range(object, "scale", crop.scale_low, crop.scale_high);
+  read_range(object, "ratio", crop.ratio_low, crop.ratio_high);
+  if (const auto name = object.text("interpolation")) {
+    const auto filter = filter_named(*name);
+    if (!filter)
+      object.fail("interpolation", Json(*name), "nearest, box, bilinear, hamming, bicubic or lanczos");
+    crop.filter = *filter;
+  }
+  return crop;
+}
+
 void read_class_names(const JsonObject& object, std::vector<std::string>& names) {
   const Json* json = object.find("class_names");
   if (!json) return;
@@ -90,7 +114,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
     check_keys(data, *json_data,
-               {"mean", "std", "preprocess", "class_names", "crop_padding", "flip"});
+               {"mean", "std", "preprocess", "class_names", "crop_padding", "flip", "random_resized_crop"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
@@ -98,6 +122,8 @@ TrainConfig train_config_of(const Json& json, const std::string& origin) {
       c.preprocess = preprocess_of(*preprocess, {}, origin + " (data.preprocess)");
     assign(c.crop_padding, data.whole("crop_padding"));
     assign(c.flip, data.flag("flip"));
+    if (const Json* crop = data.find("random_resized_crop"))
+      c.random_resized_crop = read_resized_crop(*crop, origin + " (data.random_resized_crop)");
   }
   read_name(object, "optimizer", optimizer_names, c.optimizer);
   assign(c.lr, object.number("lr"));
@@ -143,6 +169,11 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
                   {"crop_padding", c.crop_padding},
                   {"flip", c.flip}};
   if (c.preprocess) json["data"]["preprocess"] = to_json(*c.preprocess);
+  if (const auto& crop = c.random_resized_crop) {
+    json["data"]["random_resized_crop"] = {{"scale", {crop->scale_low, crop->scale_high}},
+                                           {"ratio", {crop->ratio_low, crop->ratio_high}},
+                                           {"interpolation", name_of(crop->filter)}};
+  }
   json["optimizer"] = name_of(c.optimizer);
   json["lr"] = c.lr;
   json["momentum"] = c.momentum;
@@ -180,6 +211,16 @@ void TrainConfig::validate(const std::string& origin) const {
   channels("mean", mean);
   channels("std", std);
   for (const double value : std) require(value > 0, "std", std::to_string(value), "numbers above 0");
+  if (const auto& crop = random_resized_crop) {
+    const auto ordered = [&](const char* field, double low, double high, double most) {
+      require(low > 0 && low <= high && high <= most, field,
+              std::to_string(low) + " to " + std::to_string(high), "numbers above 0 that rise");
+    };
+    ordered("data.random_resized_crop.scale", crop->scale_low, crop->scale_high, 1);
+    ordered("data.random_resized_crop.ratio", crop->ratio_low, crop->ratio_high, 100);
+    require(crop_padding == 0, "crop_padding", std::to_string(crop_padding),
+            "0 beside random_resized_crop, as there is one crop");
+  }
   if (preprocess) {
     preprocess->validate(origin + " (data.preprocess)");
     require(preprocess->height() == model.image_height && preprocess->width() == model.image_width,

@@ -10,6 +10,7 @@
 
 #include "model/pictures/preprocess.h"
 #include "model/vit/vit_config.h"
+#include "train/data/augmentation.h"
 
 namespace vitrine {
 
@@ -32,6 +33,8 @@ struct TrainConfig {
   std::vector<std::string> class_names;  // where the data set has none; empty: there are none
   uint64_t crop_padding = 0;  // zeros around each training image, from which one of its size is cut at random
   bool flip = false;          // half of the training images are mirrored
+  // What is seen of a training image, in place of the preprocessing's resize and crop.
+  std::optional<RandomResizedCrop> random_resized_crop;
 
   Optimizer optimizer = Optimizer::adamw;
   double lr = 1e-3;

@@ -41,8 +41,8 @@ std::optional<Batch> load(BatchLoader& loader, const Trainer::Slot& slot) {
 }
 
 // Whether the device has to resize what the data set has.
-StepImages images_of(const Dataset& data) {
-  return data.preprocess() ? StepImages::pictures : StepImages::bytes;
+StepImages images_of(const Dataset& data, const TrainConfig& config) {
+  return data.preprocess() || config.random_resized_crop ? StepImages::pictures : StepImages::bytes;
 }
 
 std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
@@ -108,7 +108,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       options_(std::move(options)),
       identity_{to_json(config).dump(), fingerprint_of(train)},
       trainer_(pipelines, config, total_updates(config, train.count()),
-               {.images = images_of(train),
+               {.images = images_of(train, config),
                 .recompute = options_.recompute,
                 .plan = options_.plan,
                 .go_on = options_.go_on,
@@ -201,7 +201,9 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
   if (!options_.out.empty()) make_folders(options_.out);
   LoaderOptions loading = loader_options(trainer_);
-  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
+  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding),
+                          .flip = config_.flip,
+                          .resized_crop = config_.random_resized_crop};
   loading.first_epoch = static_cast<uint32_t>(position_.epoch);
   loading.first_batch = position_.batch;
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);

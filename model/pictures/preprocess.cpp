@@ -376,6 +376,14 @@ PreparedPicture prepare_picture(const Preprocess& p, uint32_t height, uint32_t w
   return out;
 }
 
+PreparedPicture prepare_box(const PictureBox& box, Filter filter, uint32_t height, uint32_t width) {
+  PreparedPicture out = from_taps(pillow_taps(filter, box.width, width, 0, width),
+                                  pillow_taps(filter, box.height, height, 0, height));
+  out.top += box.top;
+  out.left += box.left;
+  return out;
+}
+
 PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement) {
   move(prepared.resample.rows, placement.down);
   move(prepared.resample.columns, placement.right);

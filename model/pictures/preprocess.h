@@ -108,6 +108,15 @@ struct CropPlacement {
 };
 PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement);
 
+// A rectangle of a picture alone, resized to this size: a crop and then a resize, as torchvision's and timm's
+// random crops have it. Nothing outside of the rectangle has a part in it.
+struct PictureBox {
+  uint32_t top = 0, left = 0, height = 0, width = 0;
+
+  bool operator==(const PictureBox&) const = default;
+};
+PreparedPicture prepare_box(const PictureBox& box, Filter filter, uint32_t height, uint32_t width);
+
 // A picture of which nothing is seen: the result is the fill alone. It needs no pixels.
 PreparedPicture blank_picture(const Preprocess& preprocess);
 

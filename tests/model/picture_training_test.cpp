@@ -146,7 +146,8 @@ TEST_CASE("a training with random crops and mirrors goes on where it was stopped
   config.flip = true;
   std::vector<std::string> models;
   for (const bool crops : {true, false}) {
-    config.crop_padding = crops ? 3 : 0;
+    if (crops) config.random_resized_crop = RandomResizedCrop{.scale_low = 0.2};
+    if (!crops) config.random_resized_crop.reset();
     const auto data = open_dataset(folder.path(), Split::train, dataset_options(config));
     const std::string out = folder / (crops ? "crops" : "plain");
     const std::atomic<bool> never{false};

@@ -37,8 +37,15 @@ TEST_CASE("what a configuration is written as reads back as the same") {
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
   // What isn't asked for isn't written: settings of before such a field are those of today.
   CHECK_FALSE(to_json(c).at("data").contains("preprocess"));
+  CHECK_FALSE(to_json(c).at("data").contains("random_resized_crop"));
+  c.crop_padding = 0;
   c.preprocess = profile_named("timm", 224, 224);
-  CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+  c.random_resized_crop = {.scale_low = 0.25, .ratio_high = 2, .filter = Filter::lanczos};
+  const TrainConfig again = train_config_of(nlohmann::json::parse(to_json(c).dump()), "again");
+  CHECK(again == c);
+  CHECK(again.random_resized_crop->filter == Filter::lanczos);
+  c.random_resized_crop->filter = Filter::bicubic;
+  CHECK_FALSE(again == c);
 }
 
 TEST_CASE("a training's preprocessing is the configuration's, with its numbers") {
@@ -56,13 +63,26 @@ TEST_CASE("a training's preprocessing is the configuration's, with its numbers")
 
 TEST_CASE("configurations that make no sense are refused") {
   for (const char* text :
-       {R"({"model": {"classes": 1}})", R"({"model": {"classes": 10}, "lr": -1})",
-        R"({"model": {"classes": 10}, "beta1": 1})", R"({"model": {"classes": 10}, "epochs": 0})",
+       {R"({"model": {"classes": 1}})",
+        R"({"model": {"classes": 10}, "lr": -1})",
+        R"({"model": {"classes": 10}, "beta1": 1})",
+        R"({"model": {"classes": 10}, "epochs": 0})",
         R"({"model": {"classes": 10}, "data": {"std": [0, 1, 1]}})",
         R"({"model": {"classes": 10}, "precision": "bf16"})",
-        R"({"model": {"classes": 10}, "accumulation": 0})", R"({"model": {"classes": 10}, "lr": "a"})",
-        R"({"model": {"classes": 10, "width": 3}})", R"({"model": 3})", R"([])",
+        R"({"model": {"classes": 10}, "accumulation": 0})",
+        R"({"model": {"classes": 10}, "lr": "a"})",
+        R"({"model": {"classes": 10, "width": 3}})",
+        R"({"model": 3})",
+        R"([])",
         R"({"model": {"classes": 10}, "data": {"crop_padding": 300}})",
+        R"({"model": {"classes": 10}, "data": {"crop_padding": 1, "random_resized_crop": {}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"scale": [0, 1]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"scale": [0.5, 2]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"ratio": [2, 1]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"ratio": 2}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"interpolation": "best"}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": true}})",
+        R"({"model": {"classes": 10}, "data": {"preprocess": {"resize": "stretch", "resize_size": [8, 8]}}})",
         R"({"model": {"classes": 3}, "data": {"class_names": ["a", "b"]}})",
         R"({"model": {"classes": 2}, "data": {"class_names": ["a", 2]}})"}) {
     INFO(text);

@@ -89,6 +89,8 @@ struct BatchLoader::State {
     constexpr uint32_t most_padding = 65535;
     require(options.augmentation.crop_padding <= most_padding,
             "a padding of " + number(options.augmentation.crop_padding), "at most " + number(most_padding));
+    require(options.pictures || !options.augmentation.resized_crop, "a random resized crop of bytes",
+            "it of pictures");
   }
 
   Slot& slot_of(uint64_t batch) { return ring[batch % ring.size()]; }
@@ -184,7 +186,11 @@ struct BatchLoader::State {
           pixels);
   }
 
-  PreparedPicture prepare(const Picture& picture) const {
+  PreparedPicture prepare(const Picture& picture, uint32_t epoch, uint32_t sample) const {
+    if (const auto& crop = options.augmentation.resized_crop) {
+      const PictureBox box = draw_box(*crop, picture.height, picture.width, options.seed, epoch, sample);
+      return prepare_box(box, crop->filter, dataset.shape().height, dataset.shape().width);
+    }
     const std::optional<Preprocess>& p = dataset.preprocess();
     return p ? prepare_picture(*p, picture.height, picture.width, dataset.name())
              : unchanged_picture(picture.height, picture.width);
@@ -194,7 +200,7 @@ struct BatchLoader::State {
     const uint32_t i = sample_of(slot, row);
     slot.labels[row] = dataset.label(i);
     std::shared_ptr<const Picture> picture = dataset.picture(i);
-    PreparedPicture prepared = prepare(*picture);
+    PreparedPicture prepared = prepare(*picture, slot.batch.epoch, i);
     if (moves) {
       prepared = placed(std::move(prepared),
                         draw_placement(options.augmentation, options.seed, slot.batch.epoch, i));
