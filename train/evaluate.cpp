@@ -1,47 +1,40 @@
 #include "train/evaluate.h"
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "model/files/preprocess_files.h"
 #include "train/data/batch_loader.h"
 
 namespace vitrine {
-namespace {
-
-// Models with random weights have no files that say how pictures become numbers.
-Preprocess preprocess_of(const Model& model) {
-  if (!model.path.empty()) return read_preprocess(model.path, model.family, model.config);
-  return profile_named("timm", model.config.image_height, model.config.image_width);
-}
-
-}  // namespace
 
 std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::filesystem::path& folder,
                                              Split split) {
+  require_pictures(model);
   const ViTConfig& c = model.config;
-  DatasetOptions options{.classes = static_cast<uint32_t>(c.classes), .preprocess = preprocess_of(model)};
+  DatasetOptions options{.classes = static_cast<uint32_t>(c.classes), .preprocess = model.preprocess};
   options.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
                    static_cast<uint32_t>(c.image_width)};
   return open_dataset(folder, split, options);
 }
 
-TestResult evaluate_on(Runner& runner, const Model& model, const Dataset& data, uint64_t batch,
-                       const std::function<void(uint64_t)>& progress, const TakeResults& take) {
-  BatchLoader loader(data, {.batch_size = static_cast<uint32_t>(batch),
-                            .shuffle = false,
-                            .values = preprocess_of(model).values(model.config.channels),
-                            .end_epoch = 1});
-  std::vector<float> images(batch * runner.image_elements());
-  std::vector<uint32_t> labels(batch);
+TestResult evaluate_on(PipelineStore& pipelines, const Model& model, const Dataset& data,
+                       const PictureRunnerOptions& options, const std::function<void(uint64_t)>& progress,
+                       const TakeResults& take) {
   TestSums sums;
-  while (const std::optional<Batch> made = loader.next(images, labels)) {
-    const std::vector<float> results =
-        runner.run(std::span(images).first(made->size * runner.image_elements()), batch);
-    sums.add(results, std::span(labels).first(made->size));
-    if (take) take(results, std::span(labels).first(made->size));
-    if (progress) progress(sums.samples());
+  PictureRunner runner(pipelines, model, model.preprocess, options,
+                       [&](uint64_t number, std::span<const float> result) {
+                         const uint32_t label = data.label(number);
+                         sums.add(result, {&label, 1});
+                         if (progress) progress(sums.samples());
+                       });
+  const auto batch = static_cast<uint32_t>(runner.batch());
+  BatchLoader loader(
+      data,
+      {.batch_size = batch, .pictures = true, .shuffle = false, .end_epoch = 1, .largest = runner.largest()});
+  std::vector<uint32_t> labels(batch);
+  while (loader.next([&](PicturePart part) { runner.add(std::move(part)); }, labels)) {
   }
+  runner.finish();
   return sums.result();
 }
 

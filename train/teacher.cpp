@@ -10,7 +10,6 @@
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "train/data/augmentation.h"
 
 namespace vitrine {
 namespace {
@@ -28,12 +27,8 @@ struct Renormalized {
 
 Renormalized renormalized(const TrainConfig& config, const Preprocess& teacher) {
   const ViTConfig& c = config.model;
-  const auto or_default = [](const std::vector<double>& values, double value) {
-    return values.empty() ? std::vector{value} : values;
-  };
   const auto channels = static_cast<uint32_t>(c.channels);
-  const std::vector<float> here =
-      normalized_values(channels, or_default(config.mean, 0), or_default(config.std, 1));
+  const std::vector<float> here = preprocessing_of(config).values(channels);
   const std::vector<float> there = teacher.values(channels);
   Renormalized result{.differs = here != there};
   const uint64_t plane = c.image_height * c.image_width;

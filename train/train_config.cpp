@@ -6,7 +6,9 @@
 #include <numbers>
 #include <utility>
 
+#include "model/files/json_names.h"
 #include "model/files/json_object.h"
+#include "model/files/preprocess_files.h"
 #include "runtime/util/json.h"
 #include "train/names.h"
 #include "train/trained_parameters.h"
@@ -36,6 +38,30 @@ void read_channels(const JsonObject& object, const char* key, std::vector<double
   }
   if (!json->is_array() || values.size() != json->size())
     object.fail(key, *json, "a list of numbers, one a channel");
+}
+
+void read_range(const JsonObject& object, const char* key, double& low, double& high) {
+  const Json* range = object.find(key);
+  if (!range) return;
+  if (!range->is_array() || range->size() != 2 || !(*range)[0].is_number() || !(*range)[1].is_number())
+    object.fail(key, *range, "two numbers, the lowest and the highest");
+  low = (*range)[0].get<double>();
+  high = (*range)[1].get<double>();
+}
+
+RandomResizedCrop read_resized_crop(const Json& json, const std::string& origin) {
+  RandomResizedCrop crop;
+  const JsonObject object(json, origin);
+  check_keys(object, json, {"scale", "ratio", "interpolation"});
+  read_range(object, "scale", crop.scale_low, crop.scale_high);
+  read_range(object, "ratio", crop.ratio_low, crop.ratio_high);
+  if (const auto name = object.text("interpolation")) {
+    const auto filter = filter_named(*name);
+    if (!filter)
+      object.fail("interpolation", Json(*name), "nearest, box, bilinear, hamming, bicubic or lanczos");
+    crop.filter = *filter;
+  }
+  return crop;
 }
 
 void read_class_names(const JsonObject& object, std::vector<std::string>& names) {
@@ -102,12 +128,17 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
     check_keys(data, *json_data,
-               std::initializer_list<std::string_view>{"mean", "std", "class_names", "crop_padding", "flip"});
+               std::initializer_list<std::string_view>{"mean", "std", "preprocess", "class_names", "crop_padding",
+                                                       "flip", "random_resized_crop"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
+    if (const Json* preprocess = data.find("preprocess"))
+      c.preprocess = preprocess_of(*preprocess, {}, origin + " (data.preprocess)");
     assign(c.crop_padding, data.whole("crop_padding"));
     assign(c.flip, data.flag("flip"));
+    if (const Json* crop = data.find("random_resized_crop"))
+      c.random_resized_crop = read_resized_crop(*crop, origin + " (data.random_resized_crop)");
   }
   read_name(object, "optimizer", optimizer_names, c.optimizer);
   assign(c.lr, object.number("lr"));
@@ -162,6 +193,12 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
                   {"class_names", c.class_names},
                   {"crop_padding", c.crop_padding},
                   {"flip", c.flip}};
+  if (c.preprocess) json["data"]["preprocess"] = to_json(*c.preprocess);
+  if (const auto& crop = c.random_resized_crop) {
+    json["data"]["random_resized_crop"] = {{"scale", {crop->scale_low, crop->scale_high}},
+                                           {"ratio", {crop->ratio_low, crop->ratio_high}},
+                                           {"interpolation", name_of(crop->filter)}};
+  }
   json["optimizer"] = name_of(c.optimizer);
   json["lr"] = c.lr;
   json["momentum"] = c.momentum;
@@ -217,6 +254,21 @@ void TrainConfig::validate(const std::string& origin) const {
   channels("mean", mean);
   channels("std", std);
   for (const double value : std) require(value > 0, "std", std::to_string(value), "numbers above 0");
+  if (const auto& crop = random_resized_crop) {
+    const auto ordered = [&](const char* field, double low, double high, double most) {
+      require(low > 0 && low <= high && high <= most, field,
+              std::to_string(low) + " to " + std::to_string(high), "numbers above 0 that rise");
+    };
+    ordered("data.random_resized_crop.scale", crop->scale_low, crop->scale_high, 1);
+    ordered("data.random_resized_crop.ratio", crop->ratio_low, crop->ratio_high, 100);
+    require(crop_padding == 0, "crop_padding", std::to_string(crop_padding),
+            "0 beside random_resized_crop, as there is one crop");
+  }
+  if (preprocess) {
+    preprocess->validate(origin + " (data.preprocess)");
+    require(preprocess->height() == model.image_height && preprocess->width() == model.image_width,
+            "data.preprocess", "for pictures of other sides", "the model's");
+  }
   require(class_names.empty() || class_names.size() == model.classes, "class_names",
           std::to_string(class_names.size()) + " names", "one a class");
   constexpr double much = 1e30;
@@ -253,6 +305,20 @@ void TrainConfig::validate(const std::string& origin) const {
           "false: bce and distillation are of logits");
   require(model.classes >= 2, "classes", std::to_string(model.classes), "2 or more, to train a classifier");
   trained_parameters(*this, origin + ": train", ErrorCode::bad_file);
+}
+
+Preprocess preprocessing_of(const TrainConfig& config) {
+  const auto or_else = [](const std::vector<double>& given, const std::vector<double>& otherwise) {
+    return given.empty() ? otherwise : given;
+  };
+  Preprocess p = config.preprocess
+                     ? *config.preprocess
+                     : cover_and_crop(config.model.image_height, config.model.image_width, {0}, {1});
+  if (config.mean.empty() && config.std.empty()) return p;
+  p.mean = or_else(config.mean, p.normalize ? p.mean : std::vector<double>{0});
+  p.std = or_else(config.std, p.normalize ? p.std : std::vector<double>{1});
+  p.normalize = true;
+  return p;
 }
 
 double learning_rate(const TrainConfig& config, uint64_t step, uint64_t total) {

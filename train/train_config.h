@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/pictures/preprocess.h"
 #include "model/vit/vit_config.h"
+#include "train/data/augmentation.h"
 #include "train/recipe.h"
 
 namespace vitrine {
@@ -28,10 +31,14 @@ struct TrainConfig {
   ViTConfig model;
 
   // Each channel c of a pixel becomes (byte / 255 - mean[c]) / std[c].
-  std::vector<double> mean, std;         // one a channel; empty: 0 and 1
+  std::vector<double> mean, std;  // one a channel; empty: the preprocessing's, else 0 and 1
+  // How pictures get the model's size and become numbers; cover_and_crop() when left out.
+  std::optional<Preprocess> preprocess;
   std::vector<std::string> class_names;  // where the data set has none; empty: there are none
   uint64_t crop_padding = 0;  // zeros around each training image, from which one of its size is cut at random
   bool flip = false;          // half of the training images are mirrored
+  // What is seen of a training image, in place of the preprocessing's resize and crop.
+  std::optional<RandomResizedCrop> random_resized_crop;
 
   Optimizer optimizer = Optimizer::adamw;
   double lr = 1e-3;
@@ -77,6 +84,9 @@ struct TrainConfig {
   void validate(const std::string& origin) const;
   bool operator==(const TrainConfig&) const = default;
 };
+
+// What a training with this configuration does with pictures, and what the model is saved with.
+Preprocess preprocessing_of(const TrainConfig& config);
 
 // Throws Error(bad_file) that names the file and the field. `model` is the one where the file has none;
 // without it the file must have one.

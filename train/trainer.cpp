@@ -31,6 +31,9 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
                  const TrainerOptions& options)
     : pipelines_(pipelines),
       config_(std::move(config)),
+      images_(options.images),
+      values_(images_ == StepImages::numbers ? std::vector<float>{}
+                                             : preprocessing_of(config_).values(config_.model.channels)),
       total_updates_(total_updates),
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
       go_on_(options.go_on),
@@ -48,11 +51,13 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   const bool accumulates = config_.accumulation > 1;
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
   // sizes and on the kernels that were chosen, and is the most that any plan says.
-  StepGraphOptions of_step{
-      .update = !accumulates, .recompute = options.recompute, .from_features = from_features_};
+  StepGraphOptions of_step{.update = !accumulates,
+                           .recompute = options.recompute,
+                           .images = images_,
+                           .from_features = from_features_};
   if (teacher_) of_step.teacher = teacher_->model;
   Plan step = plan_of(make_step_graph(config_, layout_, of_step));
-  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size));
+  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size, images_));
   uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
   std::vector<Plan> others;
   if (accumulates) {
@@ -66,6 +71,14 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   states_.make(std::string(gradients_buffer), bytes, tail);
   if (accumulates) states_.make(std::string(sums_buffer), bytes, tail);
   states_.make(std::string(updates_buffer), sizeof(uint32_t), tail);
+
+  if (images_ == StepImages::pictures) {
+    const uint64_t pixels = config_.batch_size * config_.model.image_height * config_.model.image_width;
+    states_.make(std::string(pictures_buffer), pixels * sizeof(uint32_t), tail);
+    pictures_ = std::make_unique<PictureFeed>(
+        pipelines_, *weights_, states_, config_, plan_, options.pixels_at_once,
+        [this](Executable& executable, uint32_t set) { hand_over(executable, set); });
+  }
 
   step_ = prepare(std::move(step));
   if (accumulates) {
@@ -137,9 +150,36 @@ Trainer::FeatureSlot Trainer::feature_slot() {
   return {input_as<float>(*step_, "features", set_), input_as<uint32_t>(*step_, "labels", set_)};
 }
 
+Trainer::Slot Trainer::slot_of(Executable& executable, uint32_t set, std::span<uint32_t> labels) {
+  Slot slot{.labels = labels};
+  if (images_ == StepImages::numbers) {
+    slot.images = input_as<float>(executable, "image", set);
+    return slot;
+  }
+  std::ranges::copy(values_, input_as<float>(executable, "values", set).begin());
+  if (images_ == StepImages::bytes) {
+    const ViTConfig& c = config_.model;
+    slot.bytes = input_as<uint8_t>(executable, "bytes", set)
+                     .first(config_.batch_size * c.channels * c.image_height * c.image_width);
+  } else {
+    slot.pictures = pictures_.get();
+  }
+  return slot;
+}
+
 Trainer::Slot Trainer::slot() {
   collect(set_);
-  return {input_as<float>(*step_, "image", set_), input_as<uint32_t>(*step_, "labels", set_)};
+  return slot_of(*step_, set_, input_as<uint32_t>(*step_, "labels", set_));
+}
+
+void Trainer::complete(const Slot& slot, uint64_t samples) {
+  const auto clear = [&](auto images) {
+    using Number = typename decltype(images)::value_type;
+    std::ranges::fill(images.subspan(samples * (images.size() / config_.batch_size)), Number{0});
+  };
+  clear(slot.images);
+  clear(slot.bytes);
+  if (slot.pictures) slot.pictures->flush();
 }
 
 void Trainer::write_step(Executable& executable, uint32_t set) {
@@ -183,16 +223,15 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
                                       std::to_string(config_.batch_size) + " were expected");
   }
   // What lies behind the samples that count has weight 0, and must be finite for that to be nothing.
-  const auto clear_rest = [&](std::span<float> rows, std::span<uint32_t> labels) {
-    std::ranges::fill(rows.subspan(samples * (rows.size() / config_.batch_size)), 0.0f);
-    std::ranges::fill(labels.subspan(samples), 0u);
-  };
   if (from_features_) {
     const FeatureSlot filled = feature_slot();
-    clear_rest(filled.features, filled.labels);
+    std::ranges::fill(
+        filled.features.subspan(samples * (filled.features.size() / config_.batch_size)), 0.0f);
+    std::ranges::fill(filled.labels.subspan(samples), 0u);
   } else {
     const Slot filled = slot();
-    clear_rest(filled.images, filled.labels);
+    complete(filled, samples);
+    std::ranges::fill(filled.labels.subspan(samples), 0u);
   }
   const std::span<float> weights = input_as<float>(*step_, "weights", set_);
   const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
@@ -283,7 +322,7 @@ TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
 
 void Trainer::features(const Fill& fill, const TakeResults& take) {
   finish();
-  Executable executable(*weights_, plan_of(make_features_graph(config_, layout_, config_.batch_size)),
+  Executable executable(*weights_, plan_of(make_features_graph(config_, layout_, config_.batch_size, images_)),
                         &states_, preparing_);
   go_through(executable, "features", fill, take);
 }
@@ -304,8 +343,10 @@ void Trainer::go_through(Executable& executable, std::string_view output, const 
   while (true) {
     collect_rows(set);
     std::vector<uint32_t> filled(batch);
-    const auto samples = fill({input_as<float>(executable, "image", set), filled});
+    const Slot slot = slot_of(executable, set, filled);
+    const auto samples = fill(slot);
     if (!samples) break;
+    complete(slot, *samples);
     hand_over(executable, set);
     filled.resize(*samples);
     labels[set] = std::move(filled);

@@ -15,13 +15,19 @@
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/state_store.h"
 #include "train/parameter_layout.h"
+#include "train/picture_feed.h"
 #include "train/teacher.h"
 #include "train/test_result.h"
 #include "train/train_config.h"
+#include "train/training_graph.h"
 
 namespace vitrine {
 
 struct TrainerOptions {
+  StepImages images = StepImages::numbers;
+  // Of pictures: enough for a hundred small photographs, so that the device is busy with some of a batch
+  // while the host decodes and copies others.
+  uint64_t pixels_at_once = uint64_t{1} << 24;
   bool recompute = false;  // see StepGraphOptions
   PlanOptions plan = {};   // as vitrine tune left the device, where it holds no choices of its own
   // Where a step is too long for one submission, it is asked between two: with "no" the step is left
@@ -68,6 +74,9 @@ class Trainer {
 
   const TrainConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
+  StepImages images() const { return images_; }
+  // What a picture may need, of a trainer that is given pictures; one that needs more is resized before.
+  const PictureCapacity& largest_picture() const { return pictures_->largest(); }
   const Plan& step_plan() const { return step_->plan(); }
   // Whether the step has a product of what f16 keeps of its operands. Where the configuration's precision is
   // f16 and this is false, the device has nothing that it would be faster on.
@@ -82,10 +91,12 @@ class Trainer {
   // Finishes first.
   std::vector<float> parameter(const Parameter& parameter);
 
-  // Where the next batch goes: images [samples, C, H, W] and as many labels. Waits until the device has read
-  // what was there.
+  // Where the next batch goes: [samples, C, H, W] numbers or bytes, or pictures one after the other, as
+  // TrainerOptions::images says, and as many labels. Waits until the device has read what was there.
   struct Slot {
     std::span<float> images;
+    std::span<uint8_t> bytes;
+    PictureFeed* pictures = nullptr;
     std::span<uint32_t> labels;
   };
   Slot slot();
@@ -133,12 +144,17 @@ class Trainer {
   Plan plan_of(std::shared_ptr<const Graph> graph) const;
   std::unique_ptr<Executable> prepare(Plan plan);
   void collect(uint32_t set);
+  Slot slot_of(Executable& executable, uint32_t set, std::span<uint32_t> labels);
+  // Has what lies behind the samples that were put there be finite, and the pictures on their way.
+  void complete(const Slot& slot, uint64_t samples);
   void write_step(Executable& executable, uint32_t set);
   void hand_over(Executable& executable, uint32_t set);
   void go_through(Executable& executable, std::string_view output, const Fill& fill, const TakeResults& take);
 
   PipelineStore& pipelines_;
   TrainConfig config_;
+  StepImages images_;
+  std::vector<float> values_;  // of bytes and pixels
   uint64_t total_updates_;
   PlanOptions plan_;
   std::function<bool()> go_on_;
@@ -152,6 +168,7 @@ class Trainer {
   std::optional<Teacher> teacher_;  // which the configuration names
   std::unique_ptr<ConstantSource> with_teacher_;
   std::unique_ptr<WeightStore> weights_;
+  std::unique_ptr<PictureFeed> pictures_;
   // With accumulation the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;
   std::optional<Plan> test_plan_;  // until the first test

@@ -9,6 +9,8 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/pictures/byte_values.h"
+#include "runtime/ops/pictures/pixel_values.h"
 #include "runtime/ops/training/adam_step.h"
 #include "runtime/ops/training/clip_scale.h"
 #include "runtime/ops/training/count_update.h"
@@ -107,14 +109,22 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
               average_buffer);
 }
 
-ValueId image_input(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
-  const ViTConfig& c = config.model;
-  return builder.graph().input("image", {batch, c.channels, c.image_height, c.image_width});
+ValueId append_image(Graph& graph, const ViTConfig& c, uint64_t batch, StepImages images) {
+  const Shape shape{batch, c.channels, c.image_height, c.image_width};
+  if (images == StepImages::numbers) return graph.input("image", shape);
+  if (images == StepImages::bytes) {
+    const ValueId bytes = graph.input("bytes", {ceil_div(shape.elements(), 4)}, DType::u32);
+    const ValueId values = graph.input("values", {c.channels, 256});
+    return byte_values(graph, "preprocess.values", bytes, values, {batch, c.image_height, c.image_width});
+  }
+  const ValueId pictures = graph.state(std::string(pictures_buffer), {batch, c.image_height, c.image_width},
+                                       {std::string(pictures_buffer)}, DType::u32);
+  return pixel_values(graph, "preprocess.values", pictures, graph.input("values", {c.channels, 256}));
 }
 
-// The model's own result on "image".
-ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch) {
-  const ValueId image = image_input(builder, config, batch);
+// The model's own result on the images.
+ValueId append_model(GraphBuilder& builder, const TrainConfig& config, uint64_t batch, StepImages images) {
+  const ValueId image = append_image(builder.graph(), config.model, batch, images);
   return VisionTransformer(config.model)(builder, image, natural_result(config.model));
 }
 
@@ -141,8 +151,8 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   if (options.from_features) {
     answers.result = append_heads(builder, config, batch);
   } else {
-    const ValueId images = append_mixing(builder, config, image_input(builder, config, batch));
-    answers = append_models(builder, config, options.teacher, images);
+    const ValueId image = append_image(builder.graph(), config.model, batch, options.images);
+    answers = append_models(builder, config, options.teacher, append_mixing(builder, config, image));
   }
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
@@ -190,19 +200,26 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
 }
 
 std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                                 uint64_t batch) {
+                                                 uint64_t batch, StepImages images) {
   GraphBuilder builder(learned(layout, false, result_buffer(config)));
   const VisionTransformer model(config.model);
-  builder.graph().output(
-      model.head_inputs(builder, model.tokens(builder, image_input(builder, config, batch))), "features");
+  const ValueId image = append_image(builder.graph(), config.model, batch, images);
+  builder.graph().output(model.head_inputs(builder, model.tokens(builder, image)), "features");
   return builder.finish();
 }
 
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                             uint64_t batch) {
+                                             uint64_t batch, StepImages images) {
   GraphBuilder builder(learned(layout, false, result_buffer(config)));
-  builder.graph().output(append_model(builder, config, batch), "result");
+  builder.graph().output(append_model(builder, config, batch, images), "result");
   return builder.finish();
+}
+
+std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity) {
+  const auto graph = std::make_shared<Graph>();
+  const ValueId resized = add_resized_pictures(*graph, preprocessing_of(config), config.batch_size, capacity);
+  graph->store(resized, {std::string(pictures_buffer)});
+  return graph;
 }
 
 }  // namespace vitrine

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "model/pictures/picture_input.h"
 #include "runtime/graph/graph.h"
 #include "train/parameter_layout.h"
 #include "train/teacher.h"
@@ -12,17 +13,21 @@
 
 namespace vitrine {
 
-// Inputs: "image" [B, C, H, W] f32, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
+// What a step and a test are given of pictures.
+enum class StepImages : uint8_t {
+  numbers,  // input "image" [B, C, H, W] f32
+  // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B], not
-// weighted. States: the buffers of a
-// ParameterLayout; parameters that it hasn't are constants. The gradients of the weighted sum of losses are
-// stored in theirs; with `update`, the parameters are updated too, unless a gradient is not finite, and there
-// is an output "clipping" [2]: by how much the gradients were clipped, and their norm, both NaN where there was
-// no update. The state updates_buffer, u32 [1], counts the updates that Adam has made.
+// weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The gradients of
+// the weighted sum of losses are stored in theirs; with `update`, the parameters are updated too, unless a
+// gradient is not finite, and there is an output "clipping" [2]: by how much the gradients were clipped, and
+// their norm, both NaN where there was no update. The state updates_buffer, u32 [1], counts the updates that
+// Adam has made.
 struct StepGraphOptions {
   bool update = true;
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
-  // In place of "image" there is "features" [B, width]: what make_features_graph() gives.
+  StepImages images = StepImages::numbers;
+  // In place of the images there is "features" [B, width]: what make_features_graph() gives.
   bool from_features = false;
   std::optional<TeacherModel> teacher = {};  // of a training with distillation
 };
@@ -40,14 +45,17 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
 // there is one.
 std::string_view result_buffer(const TrainConfig& config);
 
-// From "image" to what the model's heads see of it, "features" [B, VisionTransformer::head_inputs_width()].
+// From the images to what the model's heads see of it, "features" [B, VisionTransformer::head_inputs_width()].
 // Nothing is dropped.
 std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                                 uint64_t batch);
+                                                 uint64_t batch, StepImages images = StepImages::numbers);
 
-// From "image" to the model's own result, "result" [B, classes]. The parameters that are trained are states,
+// From the images to the model's own result, "result" [B, classes]. The parameters that are trained are states,
 // in result_buffer().
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                             uint64_t batch);
+                                             uint64_t batch, StepImages images = StepImages::numbers);
+
+// From pictures of any size to the state "pictures": the nodes with which a model looks at pictures.
+std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity);
 
 }  // namespace vitrine

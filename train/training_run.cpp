@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/preprocess_files.h"
 #include "model/files/safetensors.h"
 #include "model/files/safetensors_writer.h"
 #include "model/files/weights.h"
@@ -21,6 +22,7 @@
 #include "train/data/batch_loader.h"
 #include "train/parameter_values.h"
 #include "train/trained_parameters.h"
+#include "train/training_graph.h"
 
 namespace vitrine {
 namespace {
@@ -30,19 +32,24 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<double> or_default(const std::vector<double>& values, double value) {
-  return values.empty() ? std::vector{value} : values;
+LoaderOptions loader_options(const Trainer& trainer) {
+  const TrainConfig& config = trainer.config();
+  LoaderOptions options{.batch_size = static_cast<uint32_t>(config.batch_size),
+                        .pictures = trainer.images() == StepImages::pictures,
+                        .seed = config.seed};
+  if (options.pictures) options.largest = trainer.largest_picture();
+  return options;
 }
 
-std::vector<float> values_of(const TrainConfig& config) {
-  return normalized_values(static_cast<uint32_t>(config.model.channels), or_default(config.mean, 0),
-                           or_default(config.std, 1));
+// The next batch to where it goes.
+std::optional<Batch> load(BatchLoader& loader, const Trainer::Slot& slot) {
+  if (!slot.pictures) return loader.next(slot.bytes, slot.labels);
+  return loader.next([&](PicturePart part) { slot.pictures->add(std::move(part)); }, slot.labels);
 }
 
-LoaderOptions loader_options(const TrainConfig& config) {
-  return {.batch_size = static_cast<uint32_t>(config.batch_size),
-          .seed = config.seed,
-          .values = values_of(config)};
+// Whether the device has to resize what the data set has.
+StepImages images_of(const Dataset& data, const TrainConfig& config) {
+  return data.preprocess() || config.random_resized_crop ? StepImages::pictures : StepImages::bytes;
 }
 
 std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
@@ -101,15 +108,15 @@ TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, Con
 Trainer::Fill fill_from(BatchLoader& loader, const std::atomic<bool>* stop) {
   return [&loader, stop](const Trainer::Slot& slot) -> std::optional<uint64_t> {
     if (stop && stop->load()) return std::nullopt;
-    const std::optional<Batch> made = loader.next(slot.images, slot.labels);
+    const std::optional<Batch> made = load(loader, slot);
     if (!made) return std::nullopt;
     return made->size;
   };
 }
 
 // All samples once, as they are stored.
-LoaderOptions once_as_stored(const TrainConfig& config) {
-  LoaderOptions loading = loader_options(config);
+LoaderOptions once_as_stored(const Trainer& trainer) {
+  LoaderOptions loading = loader_options(trainer);
   loading.shuffle = false;
   loading.end_epoch = 1;
   return loading;
@@ -126,7 +133,8 @@ DatasetOptions dataset_options(const TrainConfig& config) {
   const ViTConfig& c = config.model;
   return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
                     static_cast<uint32_t>(c.image_width)},
-          .classes = static_cast<uint32_t>(c.classes)};
+          .classes = static_cast<uint32_t>(c.classes),
+          .preprocess = preprocessing_of(config)};
 }
 
 void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out) {
@@ -155,7 +163,8 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       identity_(identity_of(config, train, options_.weights)),
       on_features_(trains_on_features(config, train)),
       trainer_(pipelines, config, total_updates(config, train.count()),
-               {.recompute = options_.recompute,
+               {.images = images_of(train, config),
+                .recompute = options_.recompute,
                 .plan = options_.plan,
                 .go_on = options_.go_on,
                 .preparing = options_.preparing,
@@ -345,7 +354,7 @@ void TrainingRun::write_models(bool best) {
 bool TrainingRun::compute_features(const TrainingEvents& events, const std::atomic<bool>& stop) {
   const uint64_t width = VisionTransformer(config_.model).head_inputs_width();
   features_.emplace(data_, width, static_cast<uint32_t>(config_.batch_size), config_.seed);
-  BatchLoader loader(data_, once_as_stored(config_));
+  BatchLoader loader(data_, once_as_stored(trainer_));
   uint64_t done = 0;
   trainer_.features(fill_from(loader, &stop),
                     [&](std::span<const float> rows, std::span<const uint32_t> labels) {
@@ -377,8 +386,10 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty()) keep();
   const uint64_t batches = batches_an_epoch();
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
-  LoaderOptions loading = loader_options(config_);
-  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding), .flip = config_.flip};
+  LoaderOptions loading = loader_options(trainer_);
+  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding),
+                          .flip = config_.flip,
+                          .resized_crop = config_.random_resized_crop};
   loading.balanced = config_.recipe.sampling == Sampling::balanced;
   loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
@@ -392,8 +403,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   if (!on_features_) loader.emplace(data_, loading);
   const auto next_batch = [&](uint64_t batch) -> std::optional<Batch> {
     if (!on_features_) {
-      const Trainer::Slot slot = trainer_.slot();
-      return loader->next(slot.images, slot.labels);
+      return load(*loader, trainer_.slot());
     }
     const Trainer::FeatureSlot slot = trainer_.feature_slot();
     return features_->fill(static_cast<uint32_t>(position_.epoch), batch, slot.features, slot.labels);
@@ -532,7 +542,7 @@ TestResult TrainingRun::test(const Dataset& data, const TakeResults& take, const
 
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take,
                    const std::atomic<bool>* stop) {
-  BatchLoader loader(data, once_as_stored(trainer.config()));
+  BatchLoader loader(data, once_as_stored(trainer));
   return trainer.test(fill_from(loader, stop), take);
 }
 
@@ -546,18 +556,8 @@ void write_model(const std::filesystem::path& folder, Trainer& trainer,
   nlohmann::ordered_json description;
   description["vitrine"] = to_json(config.model);
   if (class_names.size() == config.model.classes) description["label_names"] = class_names;
-  nlohmann::ordered_json preprocessing;
-  preprocessing["image_processor_type"] = "ViTImageProcessor";
-  preprocessing["do_resize"] = true;
-  preprocessing["size"] = {{"height", config.model.image_height}, {"width", config.model.image_width}};
-  preprocessing["resample"] = 2;  // bilinear
-  preprocessing["do_rescale"] = true;
-  preprocessing["rescale_factor"] = 1.0 / 255;
-  preprocessing["do_normalize"] = true;
-  preprocessing["image_mean"] = or_default(config.mean, 0);
-  preprocessing["image_std"] = or_default(config.std, 1);
   write_json("config.json", description);
-  write_json("preprocessor_config.json", preprocessing);
+  write_json("preprocessor_config.json", hugging_face_json(preprocessing_of(config)));
 
   std::vector<std::vector<float>> values;
   std::vector<TensorToWrite> tensors;

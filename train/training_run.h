@@ -160,7 +160,7 @@ TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& tak
 std::string fingerprint_of(const Dataset& data);
 
 // Writes what open_model() reads: model.safetensors, config.json with the class names, and
-// preprocessor_config.json with the normalisation.
+// preprocessor_config.json with the preprocessing that the training used.
 void write_model(const std::filesystem::path& folder, Trainer& trainer,
                  const std::vector<std::string>& class_names);
 

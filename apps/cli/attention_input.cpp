@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "model/files/preprocess_files.h"
 #include "model/run/range_guard.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/util/error.h"
@@ -39,7 +38,10 @@ AttentionInput::AttentionInput(const std::string& path, const ModelFlags& model,
                                const CommonOptions& common, bool shown_as_picture)
     : path_(path) {
   if (std::filesystem::path(path).extension() == ".npy") {
-    model_ = open_model(model, common);
+    ModelOptions options = model_options_of(model, common);
+    options.profile = pictures.profile;
+    model_ = vitrine::open_model(options, warn);
+    announce_random_weights(model_, model, common);
     const ViTConfig& c = model_.config;
     const NpyFile file(path);
     require_images(file, c);
@@ -49,23 +51,18 @@ AttentionInput::AttentionInput(const std::string& path, const ModelFlags& model,
     }
     tensor_ = file.values<float>();
     if (shown_as_picture) {
-      require_picture_channels(model_);
-      const Preprocess preprocess = pictures.profile.empty()
-                                        ? read_preprocess(model_.path, model_.family, c)
-                                        : profile_named(pictures.profile, c.image_height, c.image_width);
-      picture_ = picture_of(tensor_, c, preprocess);
+      require_pictures(model_);
+      picture_ = picture_of(tensor_, c, model_.preprocess);
       region_ = map_region(c, {.resized_height = picture_.height, .resized_width = picture_.width},
                            picture_.height, picture_.width);
     }
     return;
   }
-  PictureModel opened = open_picture_model(model, pictures, common);
-  model_ = std::move(opened.model);
-  preprocess_ = std::move(opened.preprocess);
+  model_ = open_picture_model(model, pictures, common);
   picture_ = decode_image(path, decode_options(pictures));
-  region_ =
-      map_region(model_.config, picture_geometry(preprocess_, picture_.height, picture_.width, shown(path)),
-                 picture_.height, picture_.width);
+  region_ = map_region(model_.config,
+                       picture_geometry(model_.preprocess, picture_.height, picture_.width, shown(path)),
+                       picture_.height, picture_.width);
 }
 
 std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
@@ -79,17 +76,18 @@ std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineSt
   PicturePart part;
   PictureCapacity capacity;
   if (tensor_.empty()) {
-    const PictureCapacity largest = PictureCapacity::largest(device, preprocess_.width());
-    part = prepare_part(preprocess_, picture_for(picture_, c.channels), largest, shown(path_));
+    const PictureCapacity largest = PictureCapacity::largest(device, model_.preprocess.width());
+    part = prepare_part(model_.preprocess, picture_for(picture_, c.channels), largest, shown(path_));
     capacity = PictureCapacity::covering(resample_needs(part.prepared.resample), largest);
     options.image = [&](Graph& graph) {
-      return add_picture_input(graph, preprocess_, c.channels, 1, capacity).image;
+      return add_picture_input(graph, model_.preprocess, c.channels, 1, capacity).image;
     };
     fill = [&](Executable& executable) {
-      write_picture_input(executable, 0, {&part, 1}, preprocess_.values(c.channels));
+      write_picture_input(executable, 0, {&part, 1}, model_.preprocess.values(c.channels));
     };
   }
-  RangeGuard guard(pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
+  RangeGuard guard(
+      pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
   const auto run = [&] {
     ViTGraphOptions tapped = options;
     tapped.dtype = dtype;

@@ -32,7 +32,6 @@ class AttentionInput {
  private:
   std::string path_;
   Model model_;
-  Preprocess preprocess_;      // of a picture
   std::vector<float> tensor_;  // of an .npy, else none
   Image picture_;
   MapRegion region_;

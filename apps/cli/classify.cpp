@@ -55,8 +55,7 @@ void print_text(const std::filesystem::path& image, const std::vector<TopAnswer>
 }
 
 void classify(const ClassifyFlags& flags, const CommonOptions& common) {
-  const PictureModel opened = open_picture_model(flags.stream.model, flags.stream.picture, common);
-  const Model& model = opened.model;
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
   if (model.config.classes == 0) {
     throw Error(ErrorCode::usage, shown(model.name) +
                                       ": found a model without a classifier, expected one for classify "
@@ -66,7 +65,7 @@ void classify(const ClassifyFlags& flags, const CommonOptions& common) {
     const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, model.labels);
     flags.json ? print_json(image, guesses) : print_text(image, guesses);
   };
-  const Unreadable unreadable = stream_pictures(flags.stream, common, opened, Result::probabilities, take);
+  const Unreadable unreadable = stream_pictures(flags.stream, common, model, Result::probabilities, take);
   std::fflush(stdout);
   unreadable.report();
 }

@@ -18,8 +18,8 @@ struct EmbedFlags {
 };
 
 void embed(const EmbedFlags& flags, const CommonOptions& common) {
-  const PictureModel opened = open_picture_model(flags.stream.model, flags.stream.picture, common);
-  const ViTConfig& c = opened.model.config;
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const ViTConfig& c = model.config;
   std::vector<float> rows;
   std::vector<std::string> images;
   const auto take = [&](const std::filesystem::path& image, std::span<const float> numbers) {
@@ -27,7 +27,7 @@ void embed(const EmbedFlags& flags, const CommonOptions& common) {
     images.push_back(image.string());
   };
   const Result result = flags.tokens ? Result::tokens : Result::features;
-  const Unreadable unreadable = stream_pictures(flags.stream, common, opened, result, take);
+  const Unreadable unreadable = stream_pictures(flags.stream, common, model, result, take);
   if (!images.empty()) {
     std::vector<uint64_t> shape{images.size()};
     if (flags.tokens) shape.push_back(c.tokens());

@@ -1,4 +1,5 @@
 // vitrine eval: loss and accuracy of a model on a data set's test part.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -31,8 +32,6 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
-  Runner runner(pipelines, model,
-                {.dtype = storage_type(common.dtype, device->capabilities()), .plan = plan, .warn = warn});
   Progress progress("pictures", data->count());
   std::vector<std::string> names = data->class_names();
   if (!model.labels.empty()) {
@@ -46,8 +45,12 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
       confusion.add(results, labels);
     };
   }
-  const TestResult result = evaluate_on(
-      runner, model, *data, flags.batch, [&](uint64_t done) { progress.show(done); }, take);
+  const TestResult result = evaluate_on(pipelines, model, *data,
+                                        {.dtype = storage_type(common.dtype, device->capabilities()),
+                                         .plan = plan,
+                                         .warn = warn,
+                                         .batch = std::min<uint64_t>(flags.batch, data->count())},
+                                        [&](uint64_t done) { progress.show(done); }, take);
   progress.clear();
   for (const std::string& file : flags.confusion) write_confusion(file, confusion);
   nlohmann::ordered_json line{

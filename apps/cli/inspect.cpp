@@ -197,13 +197,11 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
                     ": found no such file or folder and no architecture of this name, expected "
                     "one of them");
   }
-  // A picture's preprocessing may ask for another image size than the model's own.
   std::optional<Preprocess> preprocess;
   Model model;
   if (!flags.trace.input.empty() && !is_npy(flags.trace.input)) {
-    PictureModel opened = open_picture_model(flags.model, flags.trace.picture, common);
-    model = std::move(opened.model);
-    preprocess = opened.preprocess;
+    model = open_picture_model(flags.model, flags.trace.picture, common);
+    preprocess = model.preprocess;
   } else {
     if (!flags.trace.picture.profile.empty() || flags.trace.picture.exif) {
       throw Error(

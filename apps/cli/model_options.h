@@ -9,8 +9,8 @@
 
 #include "apps/cli/common_options.h"
 #include "model/files/weights.h"
-#include "model/run/picture_model.h"
 #include "model/run/runner.h"
+#include "model/run/storage_type.h"
 #include "runtime/util/npy.h"
 #include "runtime/vk/device.h"
 

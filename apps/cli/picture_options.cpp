@@ -18,11 +18,13 @@ Picture picture_for(Image image, uint64_t channels) {
   return {image.width, image.height, std::move(image.pixels)};
 }
 
-PictureModel open_picture_model(const ModelFlags& flags, const PictureFlags& pictures,
-                                const CommonOptions& common) {
-  PictureModel opened = vitrine::open_picture_model(model_options_of(flags, common), pictures.profile, warn);
-  announce_random_weights(opened.model, flags, common);
-  return opened;
+Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common) {
+  ModelOptions options = model_options_of(flags, common);
+  options.profile = pictures.profile;
+  Model model = vitrine::open_model(options, warn);
+  require_pictures(model);
+  announce_random_weights(model, flags, common);
+  return model;
 }
 
 }  // namespace vitrine::cli

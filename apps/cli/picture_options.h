@@ -8,7 +8,6 @@
 #include "images/image.h"
 #include "model/pictures/picture_input.h"
 #include "model/pictures/preprocess.h"
-#include "model/run/picture_model.h"
 
 namespace vitrine::cli {
 
@@ -25,8 +24,7 @@ DecodeOptions decode_options(const PictureFlags& flags);
 // As a model of this many channels looks at it.
 Picture picture_for(Image image, uint64_t channels);
 
-// With --profile; --image-size decides the size, else the preprocessing does.
-PictureModel open_picture_model(const ModelFlags& flags, const PictureFlags& pictures,
-                                const CommonOptions& common);
+// One that pictures can be shown to, with --profile's preprocessing where that is given.
+Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common);
 
 }  // namespace vitrine::cli

@@ -37,7 +37,7 @@ void Unreadable::report() const {
 }
 
 Unreadable stream_pictures(
-    const StreamFlags& flags, const CommonOptions& common, const PictureModel& opened, Result result,
+    const StreamFlags& flags, const CommonOptions& common, const Model& model, Result result,
     const std::function<void(const std::filesystem::path&, std::span<const float>)>& take) {
   const std::vector<std::filesystem::path> files = picture_files(flags.images);
   const uint64_t batch = std::min<uint64_t>(flags.batch, files.size());
@@ -63,7 +63,7 @@ Unreadable stream_pictures(
     progress.clear();
     warn(sentence);
   };
-  PictureRunner runner(pipelines, opened.model, opened.preprocess, options,
+  PictureRunner runner(pipelines, model, model.preprocess, options,
                        [&](uint64_t, std::span<const float> numbers) {
                          progress.clear();
                          take(names.front(), numbers);
@@ -78,7 +78,7 @@ Unreadable stream_pictures(
     }
     PicturePart part;
     try {
-      part = runner.prepare(picture_for(std::move(*decoded->image), opened.model.config.channels),
+      part = runner.prepare(picture_for(std::move(*decoded->image), model.config.channels),
                             shown(decoded->path));
     } catch (const Error& error) {
       unreadable.sentences.push_back(error.what());

@@ -35,7 +35,7 @@ struct Unreadable {
 // Calls `take` with each picture's result, in order; pictures that can't be read are left out and named in
 // what is returned.
 Unreadable stream_pictures(
-    const StreamFlags& flags, const CommonOptions& common, const PictureModel& opened, Result result,
+    const StreamFlags& flags, const CommonOptions& common, const Model& model, Result result,
     const std::function<void(const std::filesystem::path&, std::span<const float>)>& take);
 
 }  // namespace vitrine::cli

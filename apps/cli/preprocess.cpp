@@ -30,8 +30,8 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
   if (!flags.model.model.empty() || !flags.model.arch.empty()) {
     ModelFlags model = flags.model;
     if (!flags.size.empty()) model.image_size = flags.size;
-    const PictureModel opened = open_picture_model(model, flags.picture, common);
-    return {opened.preprocess, opened.model.config.channels};
+    const Model opened = open_picture_model(model, flags.picture, common);
+    return {opened.preprocess, opened.config.channels};
   }
   if (flags.picture.profile.empty()) {
     throw Error(ErrorCode::usage,
@@ -62,7 +62,7 @@ void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
   if (flags.json) {
     const nlohmann::ordered_json line{{"image", flags.image}, {"output", flags.out},
                                       {"stage", flags.stage}, {"shape", shape},
-                                      {"by", p.profile}, {"preprocessing", p.to_string()}};
+                                      {"by", p.profile},      {"preprocessing", p.to_string()}};
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;
   }

@@ -125,12 +125,23 @@ nlohmann::ordered_json line_of(const ValidationResult& validation) {
 
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
-  const TrainConfig config = config_of(flags, common);
+  TrainConfig config = config_of(flags, common);
   const std::filesystem::path out = flags.out;
   if (!flags.resume && path_exists(checkpoint_in(out), ErrorCode::failed)) {
     throw Error(ErrorCode::usage, shown(flags.out) +
                                       " holds a training already, expected another --out, or "
                                       "--resume to go on with it");
+  }
+  std::optional<Model> start;
+  if (!flags.model.empty()) {
+    start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
+    if (!(start->config == config.model)) {
+      throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
+                                           ", the configuration's is " + to_string(config.model));
+    }
+    std::ranges::for_each(start->untrained, warn);
+    if (!config.preprocess && start->preprocess_error.empty())
+      config.preprocess = start->preprocess.with_size(config.model.image_height, config.model.image_width);
   }
   require_no_other_settings(config, out);
   std::error_code none;
@@ -144,15 +155,6 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   const auto test = open_dataset(flags.data, Split::test, data_options);
   std::unique_ptr<Dataset> validation;
   if (config.validate_every > 0) validation = open_dataset(flags.data, Split::validation, data_options);
-  std::optional<Model> start;
-  if (!flags.model.empty()) {
-    start = vitrine::open_model({.model = flags.model, .seed = config.seed}, warn);
-    if (!(start->config == config.model)) {
-      throw Error(ErrorCode::bad_file, shown(flags.model) + " is a model of " + to_string(start->config) +
-                                           ", the configuration's is " + to_string(config.model));
-    }
-    std::ranges::for_each(start->untrained, warn);
-  }
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   TrainingOptions options{.out = out,

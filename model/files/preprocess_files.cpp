@@ -1,9 +1,12 @@
 #include "model/files/preprocess_files.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "model/files/json_names.h"
 #include "model/files/json_object.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
@@ -114,7 +117,7 @@ void read_size(const JsonObject& object, const Processor& processor, Preprocess&
 
 std::vector<double> numbers(const JsonObject& object, const char* key, std::vector<double> otherwise) {
   const Json* value = object.find(key);
-  if (!value) return otherwise;
+  if (!value || *value == Json::array()) return value ? std::vector<double>{} : otherwise;
   std::vector<double> out;
   if (value->is_number()) out.push_back(value->get<double>());
   if (value->is_array()) {
@@ -128,6 +131,24 @@ std::vector<double> numbers(const JsonObject& object, const char* key, std::vect
   return out;
 }
 
+// ---- this library's own ---------------------------------------------------------------------------
+
+constexpr std::array<std::pair<ResizeRule, std::string_view>, 5> resize_names{
+    {{ResizeRule::none, "none"},
+     {ResizeRule::stretch, "stretch"},
+     {ResizeRule::short_side, "short_side"},
+     {ResizeRule::cover, "cover"},
+     {ResizeRule::contain, "contain"}}};
+constexpr std::array<std::pair<CropRule, std::string_view>, 3> crop_names{
+    {{CropRule::none, "none"}, {CropRule::floor, "floor"}, {CropRule::half_even, "half_even"}}};
+constexpr std::array<std::pair<ScaleRule, std::string_view>, 3> scale_names{
+    {{ScaleRule::none, "none"}, {ScaleRule::divide_255, "divide_255"}, {ScaleRule::factor, "factor"}}};
+
+Filter filter_or_fail(const JsonObject& object, const char* key, const std::string& name) {
+  if (const auto filter = filter_named(name)) return *filter;
+  object.fail(key, Json(name), "nearest, box, bilinear, hamming, bicubic or lanczos");
+}
+
 Filter hugging_face_filter(const JsonObject& object, Filter otherwise) {
   const auto code = object.whole("resample");
   if (!code) return otherwise;
@@ -138,9 +159,7 @@ Filter hugging_face_filter(const JsonObject& object, Filter otherwise) {
 // ---- timm ------------------------------------------------------------------------------------------
 
 Filter timm_filter(const JsonObject& object) {
-  const std::string name = object.text("interpolation").value_or("bicubic");
-  if (const auto filter = filter_named(name)) return *filter;
-  object.fail("interpolation", Json(name), "nearest, box, bilinear, hamming, bicubic or lanczos");
+  return filter_or_fail(object, "interpolation", object.text("interpolation").value_or("bicubic"));
 }
 
 // ---- whose -----------------------------------------------------------------------------------------
@@ -164,6 +183,98 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const Preprocess& p) {
+  nlohmann::ordered_json json;
+  json["resize"] = name_among(resize_names, p.resize);
+  json["resize_size"] = {p.resize_height, p.resize_width};
+  json["filter"] = name_of(p.filter);
+  json["crop_pct"] = p.crop_pct;
+  json["crop"] = name_among(crop_names, p.crop);
+  json["crop_size"] = {p.crop_height, p.crop_width};
+  json["fill"] = p.fill;
+  json["scale"] = name_among(scale_names, p.scale);
+  json["factor"] = p.factor;
+  json["normalize"] = p.normalize;
+  json["mean"] = p.mean;
+  json["std"] = p.std;
+  return json;
+}
+
+Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file) {
+  const JsonObject object(json, file);
+  constexpr std::array<std::string_view, 12> known{"resize", "resize_size", "filter", "crop_pct",
+                                                   "crop",   "crop_size",   "fill",   "scale",
+                                                   "factor", "normalize",   "mean",   "std"};
+  for (const auto& [key, value] : json.items()) {
+    if (std::ranges::find(known, key) == known.end())
+      throw Error(ErrorCode::bad_file, file + ": \"" + key + "\" is not known of preprocessing");
+  }
+  read_name(object, "resize", resize_names, p.resize);
+  if (object.find("resize_size")) object.sides("resize_size", p.resize_height, p.resize_width);
+  if (const auto name = object.text("filter")) p.filter = filter_or_fail(object, "filter", *name);
+  assign(p.crop_pct, object.number("crop_pct"));
+  if (!(p.crop_pct >= 0 && p.crop_pct <= 10))
+    object.fail("crop_pct", *object.find("crop_pct"), "a number from 0 to 10");
+  read_name(object, "crop", crop_names, p.crop);
+  if (object.find("crop_size")) object.sides("crop_size", p.crop_height, p.crop_width);
+  if (const Json* fill = object.find("fill")) {
+    if (!fill->is_array() || fill->size() != 3) object.fail("fill", *fill, "three bytes");
+    for (size_t c = 0; c < 3; ++c) {
+      const auto byte = as_whole((*fill)[c]);
+      if (!byte || *byte > 255) object.fail("fill", *fill, "three bytes");
+      p.fill[c] = static_cast<uint8_t>(*byte);
+    }
+  }
+  read_name(object, "scale", scale_names, p.scale);
+  assign(p.factor, object.number("factor"));
+  assign(p.normalize, object.flag("normalize"));
+  p.mean = numbers(object, "mean", p.mean);
+  p.std = numbers(object, "std", p.std);
+  p.profile = file;
+  p.validate(file);
+  return p;
+}
+
+nlohmann::ordered_json hugging_face_json(const Preprocess& p) {
+  const auto sides = [](uint64_t height, uint64_t width) {
+    return nlohmann::ordered_json{{"height", height}, {"width", width}};
+  };
+  // One number stands for all channels there, too, if it is no list.
+  const auto of_channels = [](const std::vector<double>& numbers) {
+    return numbers.size() == 1 ? nlohmann::ordered_json(numbers.front()) : nlohmann::ordered_json(numbers);
+  };
+  const bool crops = p.crop != CropRule::none;
+  // What `contain` leaves around a picture no class can make: all of the picture is nearer than its middle.
+  const bool stretches = p.resize == ResizeRule::stretch || p.resize == ResizeRule::contain;
+  nlohmann::ordered_json json;
+  json["image_processor_type"] = !stretches ? "BitImageProcessor"
+                                 : crops    ? "DeiTImageProcessor"
+                                            : "ViTImageProcessor";
+  json["do_resize"] = p.resize != ResizeRule::none;
+  if (stretches) {
+    json["size"] = sides(p.resize_height, p.resize_width);
+  } else {
+    const uint64_t side = p.resize == ResizeRule::none ? std::max(p.crop_height, p.crop_width)
+                                                       : std::max(p.resize_height, p.resize_width);
+    json["size"] = {{"shortest_edge", side}};
+  }
+  json["resample"] = number_of(p.filter);
+  json["do_center_crop"] = crops;
+  if (crops) json["crop_size"] = sides(p.crop_height, p.crop_width);
+  json["do_rescale"] = p.scale != ScaleRule::none;
+  json["rescale_factor"] = p.scale == ScaleRule::factor ? p.factor : 1.0 / 255;
+  json["do_normalize"] = p.normalize;
+  if (!p.mean.empty()) json["image_mean"] = of_channels(p.mean);
+  if (!p.std.empty()) json["image_std"] = of_channels(p.std);
+  // What reading that gives differs in, and only that: who edits the fields above is understood.
+  const nlohmann::ordered_json meant = to_json(p),
+                               said = to_json(read_hugging_face_preprocess(Json(json), "", "itself"));
+  for (const auto& [key, value] : meant.items()) {
+    if (said.at(key) != value) json["vitrine"][key] = value;
+  }
+  return json;
+}
+
 Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model_type,
                                         const std::string& file) {
   const JsonObject object(json, file);
@@ -186,6 +297,7 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   p.normalize = object.flag("do_normalize").value_or(true);
   p.mean = numbers(object, "image_mean", p.mean);
   p.std = numbers(object, "image_std", p.std);
+  if (const Json* own = object.find("vitrine")) return preprocess_of(*own, std::move(p), file);
   p.validate(file);
   return p;
 }

@@ -180,34 +180,14 @@ std::string sides(uint64_t height, uint64_t width) {
   return std::to_string(height) + "x" + std::to_string(width);
 }
 
-// Images of another size than the model was published for, and who asks for them.
+// The images that come, and who asks for them.
 struct AskedSize {
-  uint64_t height = 0, width = 0;  // 0: nobody
+  uint64_t height = 0, width = 0;
   std::string origin = {};
   ErrorCode code = ErrorCode::usage;
 };
 
-AskedSize size_of_options(const ModelOptions& options) {
-  return {options.image_height, options.image_width,
-          "--image-size " + sides(options.image_height, options.image_width)};
-}
-
-// transformers' DINOv2 takes images of any size, and its processor makes smaller ones than it was trained
-// with.
-AskedSize size_of_processor(const nlohmann::json& config, const std::filesystem::path& model) {
-  const std::filesystem::path file = model / "preprocessor_config.json";
-  const auto type = config.find("model_type");
-  std::error_code ignored;
-  if (type == config.end() || !type->is_string() || !std::filesystem::exists(file, ignored)) return {};
-  const std::string name = type->get<std::string>();
-  if (!name.starts_with("dinov2")) return {};
-  const Preprocess preprocess = read_hugging_face_preprocess(read_json(file), name, shown(file));
-  return {preprocess.height(), preprocess.width(),
-          shown(file) + ": images of " + sides(preprocess.height(), preprocess.width()), ErrorCode::bad_file};
-}
-
 void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patches, const Warn& warn) {
-  if (asked.height == 0 || asked.width == 0) return;
   config.image_height = asked.height;
   config.image_width = asked.width;
   config.validate(asked.origin, asked.code);
@@ -222,11 +202,44 @@ void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patche
   }
 }
 
+// The preprocessing that was named, else what the model's files ask for, and the size of images that config,
+// weights and preprocessing share.
+void decide_pictures(Model& model, const ModelOptions& options, bool whole_patches, const Warn& warn) {
+  ViTConfig& c = model.config;
+  Preprocess& p = model.preprocess;
+  bool asked =
+      std::ranges::any_of(options.set, [](const std::string& set) { return set.starts_with("image_"); });
+  if (options.image_height != 0 && options.image_width != 0) {
+    asked = true;
+    set_image_size(c,
+                   {options.image_height, options.image_width,
+                    "--image-size " + sides(options.image_height, options.image_width)},
+                   whole_patches, warn);
+  }
+  try {
+    p = options.profile.empty() ? read_preprocess(model.path, model.family, c)
+                                : profile_named(options.profile, c.image_height, c.image_width);
+  } catch (const Error& error) {
+    if (!options.profile.empty()) throw;
+    model.preprocess_error = error.what();
+    return;
+  }
+  if (p.height() == c.image_height && p.width() == c.image_width) return;
+  if (asked) {
+    p = p.with_size(c.image_height, c.image_width);
+  } else {
+    set_image_size(c,
+                   {p.height(), p.width(), p.profile + ": images of " + sides(p.height(), p.width()),
+                    ErrorCode::bad_file},
+                   whole_patches, warn);
+  }
+}
+
 Model open_preset(const ModelOptions& options) {
   Model model{options.arch, "random", preset(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
   model.config.validate("--arch " + options.arch, ErrorCode::usage);
-  set_image_size(model.config, size_of_options(options), false, {});
+  decide_pictures(model, options, false, {});
   model.constants = random_weights(model.config, options.seed);
   return model;
 }
@@ -279,9 +292,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;
-  AskedSize asked = size_of_options(options);
-  if (asked.height == 0 && has_config) asked = size_of_processor(json, path);
-  set_image_size(model.config, asked, naming.family->whole_patches, warn);
+  decide_pictures(model, options, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
                                                   std::move(warn));
   return model;
@@ -321,6 +332,15 @@ std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std
   }
   return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
                                        std::move(warn));
+}
+
+void require_pictures(const Model& model) {
+  const uint64_t channels = model.config.channels;
+  if (channels != 1 && channels != 3) {
+    throw Error(ErrorCode::bad_file, shown(model.name) + ": found a model of " + std::to_string(channels) +
+                                         " channels, expected 3 (colour) or 1 (grey) to show it pictures");
+  }
+  if (!model.preprocess_error.empty()) throw Error(ErrorCode::bad_file, model.preprocess_error);
 }
 
 Model open_model(const ModelOptions& options, Warn warn) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/files/labels.h"
+#include "model/pictures/preprocess.h"
 #include "model/vit/modules.h"
 #include "model/vit/position_table.h"
 #include "model/vit/vit_config.h"
@@ -27,6 +28,8 @@ struct ModelOptions {
   // The images that will come, where they aren't of the size that the model was published for: a learned
   // position table is resampled. 0: as published.
   uint64_t image_height = 0, image_width = 0;
+  // Names the preprocessing (profile_named()), instead of what the model's files ask for.
+  std::string profile;
 };
 
 struct Model {
@@ -41,14 +44,25 @@ struct Model {
   std::filesystem::path path = {};
   // What its files ask of training and isn't done, a sentence each.
   std::vector<std::string> untrained = {};
+  // How pictures become what the model takes: of the config's size.
+  Preprocess preprocess = {};
+  // Why its files' preprocessing can't be followed: a sentence. Then `preprocess` says nothing, and the model
+  // takes numbers alone. See require_pictures().
+  std::string preprocess_error = {};
 };
 
 // Called with one sentence about something that is odd but no reason to stop.
 using Warn = std::function<void(const std::string&)>;
 
-// Throws Error(bad_file) when the configuration or any tensor is not as it must be: every tensor is
-// looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
+// Which size of images it takes is decided here: the options' where they name one, else what its
+// preprocessing makes of pictures, as published models may be shown pictures of another size than they were
+// trained with. Throws Error(bad_file) when the configuration or any tensor is not as it must be: every
+// tensor is looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
 Model open_model(const ModelOptions& options, Warn warn = {});
+
+// Throws Error(bad_file) naming the model unless pictures can be shown to it: it has 1 or 3 channels, and
+// preprocessing that can be followed.
+void require_pictures(const Model& model);
 
 // A module's parameters, drawn from a seed as init_parameter() says.
 std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);

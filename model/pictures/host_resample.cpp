@@ -40,22 +40,37 @@ std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_
                                        const PreparedPicture& prepared) {
   const ResampleTaps& columns = prepared.resample.columns;
   const ResampleTaps& rows = prepared.resample.rows;
-  std::vector<uint32_t> out(rows.lines.size() * columns.lines.size(), prepared.resample.fill);
-  std::vector<Sums> sums(columns.lines.size());
-  for (size_t y = rows.begin; y < rows.end; ++y) {
-    std::ranges::fill(sums, Sums{half_unit, half_unit, half_unit});
-    const ResampleTaps::Line& row = rows.lines[y];
-    for (uint32_t k = 0; k < row.count; ++k) {
-      const auto source = pixels.subspan((uint64_t{prepared.top} + row.first + k) * width + prepared.left);
-      for (size_t x = columns.begin; x < columns.end; ++x) {
-        const ResampleTaps::Line& column = columns.lines[x];
-        Sums across{half_unit, half_unit, half_unit};
-        for (uint32_t j = 0; j < column.count; ++j)
-          add(across, source[column.first + j], columns.weights[column.weight + j]);
-        add(sums[x], packed(across), rows.weights[row.weight + k]);
-      }
+  const size_t across = columns.lines.size();
+  std::vector<uint32_t> out(rows.lines.size() * across, prepared.resample.fill);
+  // The source rows that the result row at hand is made of: row r in line r % lines. Result rows ask for rows
+  // further and further down, so that none is made twice.
+  uint32_t lines = 1;
+  for (size_t y = rows.begin; y < rows.end; ++y) lines = std::max(lines, rows.lines[y].count);
+  std::vector<uint32_t> kept(lines * across);
+  const auto line_of = [&](uint32_t row) { return std::span(kept).subspan(row % lines * across, across); };
+  const auto make = [&](uint32_t row) {
+    const auto source = pixels.subspan((uint64_t{prepared.top} + row) * width + prepared.left);
+    const auto line = line_of(row);
+    for (size_t x = columns.begin; x < columns.end; ++x) {
+      const ResampleTaps::Line& column = columns.lines[x];
+      Sums sums{half_unit, half_unit, half_unit};
+      for (uint32_t k = 0; k < column.count; ++k)
+        add(sums, source[column.first + k], columns.weights[column.weight + k]);
+      line[x] = packed(sums);
     }
-    for (size_t x = columns.begin; x < columns.end; ++x) out[y * columns.lines.size() + x] = packed(sums[x]);
+  };
+  uint32_t made = 0;  // rows below it
+  std::vector<Sums> sums(across);
+  for (size_t y = rows.begin; y < rows.end; ++y) {
+    const ResampleTaps::Line& row = rows.lines[y];
+    std::ranges::fill(sums, Sums{half_unit, half_unit, half_unit});
+    for (made = std::max(made, row.first); made < row.first + row.count; ++made) make(made);
+    for (uint32_t k = 0; k < row.count; ++k) {
+      const auto line = line_of(row.first + k);
+      const int32_t weight = rows.weights[row.weight + k];
+      for (size_t x = columns.begin; x < columns.end; ++x) add(sums[x], line[x], weight);
+    }
+    for (size_t x = columns.begin; x < columns.end; ++x) out[y * across + x] = packed(sums[x]);
   }
   return out;
 }

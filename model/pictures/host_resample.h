@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// The result's pixels, row by row, from a whole picture that is `width` pixels wide. Takes little memory
-// beside them: rows are made anew for every result row that they have a part in.
+// The result's pixels, row by row, from a whole picture that is `width` pixels wide. Keeps
+// few rows beside them.
 std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_t width,
                                        const PreparedPicture& prepared);
 

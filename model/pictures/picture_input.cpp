@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "model/pictures/host_resample.h"
 #include "runtime/graph/op.h"
@@ -47,15 +48,19 @@ bool PictureCapacity::holds(const ResampleNeeds& needs) const {
   return needs.pixels <= pixels && needs.blocks <= blocks && needs.words <= words;
 }
 
-PictureInput add_picture_input(Graph& graph, const Preprocess& preprocess, uint64_t channels, uint64_t batch,
-                               const PictureCapacity& capacity) {
+ValueId add_resized_pictures(Graph& graph, const Preprocess& preprocess, uint64_t batch,
+                             const PictureCapacity& capacity) {
   const ValueId pixels = graph.input("pixels", {capacity.pixels}, DType::u32);
   const ValueId table = graph.input("resample", {capacity.blocks + capacity.words}, DType::u32);
-  const ValueId values = graph.input("values", {channels, 256});
   const ValueId rows = resample_rows(graph, "preprocess.rows", pixels, table,
                                      {.blocks = capacity.blocks, .width = preprocess.width()});
-  const ValueId resized =
-      resample_columns(graph, "preprocess.columns", rows, table, batch, preprocess.height());
+  return resample_columns(graph, "preprocess.columns", rows, table, batch, preprocess.height());
+}
+
+PictureInput add_picture_input(Graph& graph, const Preprocess& preprocess, uint64_t channels, uint64_t batch,
+                               const PictureCapacity& capacity) {
+  const ValueId resized = add_resized_pictures(graph, preprocess, batch, capacity);
+  const ValueId values = graph.input("values", {channels, 256});
   return {resized, pixel_values(graph, "preprocess.values", resized, values)};
 }
 
@@ -75,41 +80,52 @@ PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const Pi
                                        std::to_string(picture.width) + " x " +
                                        std::to_string(picture.height) + " pixels, expected four a pixel");
   }
-  PicturePart part{{}, prepare_picture(preprocess, picture.height, picture.width, name)};
-  if (largest.holds(resample_needs(part.prepared.resample))) {
-    part.picture = std::move(picture);
-    return part;
-  }
+  PreparedPicture prepared = prepare_picture(preprocess, picture.height, picture.width, name);
+  return part_of(std::make_shared<const Picture>(std::move(picture)), std::move(prepared), largest);
+}
+
+PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prepared,
+                    const PictureCapacity& largest) {
+  if (largest.holds(resample_needs(prepared.resample))) return {std::move(picture), std::move(prepared)};
   std::vector<uint32_t> aligned;
-  const std::vector<uint32_t> small =
-      resample_on_host(as_pixels(picture, aligned), picture.width, part.prepared);
-  part.picture.width = static_cast<uint32_t>(preprocess.width());
-  part.picture.height = static_cast<uint32_t>(preprocess.height());
-  part.picture.pixels.resize(small.size() * 4);
-  std::memcpy(part.picture.pixels.data(), small.data(), part.picture.pixels.size());
-  part.prepared = unchanged_picture(part.picture.height, part.picture.width);
-  return part;
+  const std::vector<uint32_t> resized =
+      resample_on_host(as_pixels(*picture, aligned), picture->width, prepared);
+  Picture small{.width = static_cast<uint32_t>(prepared.resample.columns.lines.size()),
+                .height = static_cast<uint32_t>(prepared.resample.rows.lines.size()),
+                .pixels = std::vector<uint8_t>(resized.size() * 4)};
+  std::memcpy(small.pixels.data(), resized.data(), small.pixels.size());
+  prepared = unchanged_picture(small.height, small.width);
+  return {std::make_shared<const Picture>(std::move(small)), std::move(prepared)};
+}
+
+void write_resized_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,
+                         uint64_t batch, uint64_t first) {
+  const Graph& graph = *executable.plan().graph;
+  std::byte* to = executable.input(executable.input_index("pixels"), set).data();
+  const uint64_t blocks = graph.value(graph.find("preprocess.rows")).shape[0];
+  ResampleTableWriter table(as_words(executable.input(executable.input_index("resample"), set)), blocks,
+                            batch);
+  for (uint64_t i = 0; i < batch; ++i) {
+    if (i < first || i - first >= parts.size()) {
+      table.add({});
+      continue;
+    }
+    const PicturePart& part = parts[i - first];
+    const ResamplePicture& resample = part.prepared.resample;
+    const size_t row_bytes = size_t{4} * resample.width;
+    for (uint64_t y = 0; y < resample.height; ++y) {
+      const uint64_t from = (part.prepared.top + y) * part.picture->width + part.prepared.left;
+      std::memcpy(to, part.picture->pixels.data() + 4 * from, row_bytes);
+      to += row_bytes;
+    }
+    table.add(resample);
+  }
+  table.finish();
 }
 
 void write_picture_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,
                          std::span<const float> values) {
-  const Graph& graph = *executable.plan().graph;
-  const size_t pixels_index = executable.input_index("pixels");
-  std::byte* to = executable.input(pixels_index, set).data();
-  std::vector<ResamplePicture> pictures;
-  for (const PicturePart& part : parts) {
-    const ResamplePicture& resample = part.prepared.resample;
-    const size_t row_bytes = size_t{4} * resample.width;
-    for (uint64_t y = 0; y < resample.height; ++y) {
-      const uint64_t from = (part.prepared.top + y) * part.picture.width + part.prepared.left;
-      std::memcpy(to, part.picture.pixels.data() + 4 * from, row_bytes);
-      to += row_bytes;
-    }
-    pictures.push_back(resample);
-  }
-  const auto table = as_words(executable.input(executable.input_index("resample"), set));
-  const uint64_t blocks = graph.value(graph.find("preprocess.rows")).shape[0];
-  write_resample_table(pictures, blocks, table);
+  write_resized_input(executable, set, parts, parts.size(), 0);
   const auto bytes = std::as_bytes(values);
   std::ranges::copy(bytes, executable.input(executable.input_index("values"), set).begin());
 }

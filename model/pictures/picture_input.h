@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,9 +21,9 @@ struct Picture {
   std::vector<uint8_t> pixels;
 };
 
-// A picture with what is to be done with it.
+// A picture with what is to be done with it. Without one it is blank_picture()'s, or none at all.
 struct PicturePart {
-  Picture picture;
+  std::shared_ptr<const Picture> picture;
   PreparedPicture prepared;
 };
 
@@ -48,6 +49,10 @@ struct PictureInput {
 PictureInput add_picture_input(Graph& graph, const Preprocess& preprocess, uint64_t channels, uint64_t batch,
                                const PictureCapacity& capacity);
 
+// The first half: declares the inputs "pixels" and "resample", and gives the resized pictures.
+ValueId add_resized_pictures(Graph& graph, const Preprocess& preprocess, uint64_t batch,
+                             const PictureCapacity& capacity);
+
 // Throws Error(usage) where pictures are made of another size than this, a model's.
 void require_size(const Preprocess& preprocess, uint64_t height, uint64_t width);
 
@@ -55,9 +60,16 @@ void require_size(const Preprocess& preprocess, uint64_t height, uint64_t width)
 // same result. Throws Error(failed) that begins with `name`.
 PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const PictureCapacity& largest,
                          const std::string& name);
+// The same of one for which it is decided what is to be done.
+PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prepared,
+                    const PictureCapacity& largest);
 
 // Writes the inputs of one run. There must be as many parts as the graph's batch.
 void write_picture_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,
                          std::span<const float> values);
+// Those of add_resized_pictures() for a batch of `batch`: `parts` are its pictures from `first` on. The
+// others are none: what lies in their places stays.
+void write_resized_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,
+                         uint64_t batch, uint64_t first);
 
 }  // namespace vitrine

@@ -141,6 +141,8 @@ std::optional<Filter> filter_numbered(int64_t code) {
   return std::nullopt;
 }
 
+int64_t number_of(Filter filter) { return find(filter).code; }
+
 PillowTaps pillow_taps(Filter filter, uint32_t from, uint32_t to, int64_t origin, uint32_t window) {
   PillowTaps out;
   Builder builder(out);

@@ -15,6 +15,7 @@ std::optional<Filter> filter_named(std::string_view name);
 // Pillow's numbers, which Hugging Face's files use: 0 nearest, 1 lanczos, 2 bilinear, 3 bicubic, 4 box,
 // 5 hamming.
 std::optional<Filter> filter_numbered(int64_t code);
+int64_t number_of(Filter filter);
 
 // One direction of a resize from `from` to `to` pixels, of which the window of `window` lines that begins at
 // `origin` is wanted (lines before 0 and from `to` on are not there and get the fill). The taps count

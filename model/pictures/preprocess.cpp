@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "runtime/util/error.h"
 
@@ -48,6 +50,34 @@ uint32_t checked_side(double side, const std::string& name, uint32_t height, uin
   throw Error(ErrorCode::failed, name + ": found " + size_text(height, width) +
                                      " pixels, which would be resized to a side of " + found +
                                      ", expected at least 1 and at most 536870911");
+}
+
+uint32_t fill_of(const Preprocess& p) {
+  return 0xff000000u | p.fill[0] | uint32_t{p.fill[1]} << 8 | uint32_t{p.fill[2]} << 16;
+}
+
+PreparedPicture from_taps(PillowTaps columns, PillowTaps rows) {
+  PreparedPicture out;
+  out.top = rows.source_begin;
+  out.left = columns.source_begin;
+  out.resample.width = columns.source_end - columns.source_begin;
+  out.resample.height = rows.source_end - rows.source_begin;
+  out.resample.columns = std::move(columns.taps);
+  out.resample.rows = std::move(rows.taps);
+  return out;
+}
+
+// Line i becomes what line i + by was.
+void move(ResampleTaps& taps, int64_t by) {
+  const auto count = static_cast<int64_t>(taps.lines.size());
+  std::vector<ResampleTaps::Line> lines(taps.lines.size());
+  for (int64_t i = std::max<int64_t>(0, -by); i < std::min(count, count - by); ++i)
+    lines[static_cast<size_t>(i)] = taps.lines[static_cast<size_t>(i + by)];
+  taps.lines = std::move(lines);
+  const int64_t begin = std::clamp<int64_t>(taps.begin - by, 0, count),
+                end = std::clamp<int64_t>(taps.end - by, begin, count);
+  taps.begin = static_cast<uint32_t>(begin);
+  taps.end = static_cast<uint32_t>(end);
 }
 
 // ---- profiles --------------------------------------------------------------------------------------
@@ -161,6 +191,27 @@ double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t
 }
 
 }  // namespace
+
+bool Preprocess::operator==(const Preprocess& other) const {
+  const auto fields = [](const Preprocess& p) {
+    return std::tie(p.resize, p.resize_height, p.resize_width, p.filter, p.crop_pct, p.crop, p.crop_height,
+                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std);
+  };
+  return fields(*this) == fields(other);
+}
+
+Preprocess cover_and_crop(uint64_t height, uint64_t width, std::vector<double> mean,
+                          std::vector<double> std) {
+  Preprocess p;
+  p.profile = "the training";
+  p.resize = ResizeRule::cover;
+  p.resize_height = height;
+  p.resize_width = width;
+  crop_to(p, CropRule::half_even, height, width);
+  p.mean = std::move(mean);
+  p.std = std::move(std);
+  return p;
+}
 
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width) {
   for (const Profile& profile : profiles) {
@@ -317,18 +368,39 @@ PictureGeometry picture_geometry(const Preprocess& p, uint32_t height, uint32_t 
 PreparedPicture prepare_picture(const Preprocess& p, uint32_t height, uint32_t width,
                                 const std::string& name) {
   const PictureGeometry geometry = picture_geometry(p, height, width, name);
-  PillowTaps columns =
-      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width()));
-  PillowTaps rows =
-      pillow_taps(p.filter, height, geometry.resized_height, geometry.top, static_cast<uint32_t>(p.height()));
+  PreparedPicture out = from_taps(
+      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width())),
+      pillow_taps(p.filter, height, geometry.resized_height, geometry.top,
+                  static_cast<uint32_t>(p.height())));
+  out.resample.fill = fill_of(p);
+  return out;
+}
+
+PreparedPicture prepare_box(const PictureBox& box, Filter filter, uint32_t height, uint32_t width) {
+  PreparedPicture out = from_taps(pillow_taps(filter, box.width, width, 0, width),
+                                  pillow_taps(filter, box.height, height, 0, height));
+  out.top += box.top;
+  out.left += box.left;
+  return out;
+}
+
+PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement) {
+  move(prepared.resample.rows, placement.down);
+  move(prepared.resample.columns, placement.right);
+  ResampleTaps& columns = prepared.resample.columns;
+  if (placement.mirrored) {
+    const auto width = static_cast<uint32_t>(columns.lines.size());
+    std::ranges::reverse(columns.lines);
+    std::tie(columns.begin, columns.end) = std::pair{width - columns.end, width - columns.begin};
+  }
+  return prepared;
+}
+
+PreparedPicture blank_picture(const Preprocess& p) {
   PreparedPicture out;
-  out.top = rows.source_begin;
-  out.left = columns.source_begin;
-  out.resample.width = columns.source_end - columns.source_begin;
-  out.resample.height = rows.source_end - rows.source_begin;
-  out.resample.columns = std::move(columns.taps);
-  out.resample.rows = std::move(rows.taps);
-  out.resample.fill = 0xff000000u | p.fill[0] | uint32_t{p.fill[1]} << 8 | uint32_t{p.fill[2]} << 16;
+  out.resample.columns.lines.resize(p.width());
+  out.resample.rows.lines.resize(p.height());
+  out.resample.fill = fill_of(p);
   return out;
 }
 

@@ -67,12 +67,19 @@ struct Preprocess {
   // for this many channels.
   std::vector<float> values(uint64_t channels) const;
   std::string to_string() const;  // "resize short side to 248 (bicubic), crop 224 x 224, ..."
+
+  // Whether all pictures come out the same: of all fields but where they come from.
+  bool operator==(const Preprocess& other) const;
 };
 
 // "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "grey": what the family's
 // library does with its usual model of this size. Throws Error(usage) for other names.
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
 std::string profile_names();  // for messages
+
+// What a training gives pictures that nobody says anything of: they cover the size, resized by Pillow's
+// bicubic filter, and lose what is beyond it on two sides. `mean` and `std` have one number a channel.
+Preprocess cover_and_crop(uint64_t height, uint64_t width, std::vector<double> mean, std::vector<double> std);
 
 // What one picture's size makes of it.
 struct PictureGeometry {
@@ -90,5 +97,27 @@ struct PreparedPicture {
 };
 PreparedPicture prepare_picture(const Preprocess& preprocess, uint32_t height, uint32_t width,
                                 const std::string& name);
+
+// Where in the result its pixels come from: pixel (y, x) is what would be (y + down, x + right), mirrored
+// after that; the fill where there is nothing.
+struct CropPlacement {
+  int32_t down = 0, right = 0;
+  bool mirrored = false;
+
+  bool operator==(const CropPlacement&) const = default;
+};
+PreparedPicture placed(PreparedPicture prepared, const CropPlacement& placement);
+
+// A rectangle of a picture alone, resized to this size: a crop and then a resize, as torchvision's and timm's
+// random crops have it. Nothing outside of the rectangle has a part in it.
+struct PictureBox {
+  uint32_t top = 0, left = 0, height = 0, width = 0;
+
+  bool operator==(const PictureBox&) const = default;
+};
+PreparedPicture prepare_box(const PictureBox& box, Filter filter, uint32_t height, uint32_t width);
+
+// A picture of which nothing is seen: the result is the fill alone. It needs no pixels.
+PreparedPicture blank_picture(const Preprocess& preprocess);
 
 }  // namespace vitrine

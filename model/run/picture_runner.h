@@ -47,6 +47,8 @@ class PictureRunner {
   Result result() const { return options_.result.value_or(natural_result(model_.config)); }
   // The batch that fits into the device's memory: what was asked for, or less.
   uint64_t batch() const { return options_.batch; }
+  // What one picture may need; prepare() resizes those that need more.
+  const PictureCapacity& largest() const { return largest_; }
   // What has been found of magnitudes that f16 can't hold.
   RangeGuard& guard() { return guard_; }
 

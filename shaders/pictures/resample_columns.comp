@@ -24,6 +24,7 @@ void main() {
   if (picture >= p.pictures || column >= columns) return;
   const uint header = p.blocks + picture * VITRINE_RESAMPLE_PICTURE_WORDS;
   const uint to = (picture * rows + row) * columns + column;
+  if (table[header + VITRINE_RESAMPLE_COLUMNS] == 0) return;
   if (row < table[header + VITRINE_RESAMPLE_TOP] || row >= table[header + VITRINE_RESAMPLE_BOTTOM] ||
       column < table[header + VITRINE_RESAMPLE_LEFT] || column >= table[header + VITRINE_RESAMPLE_RIGHT]) {
     y[to] = table[header + VITRINE_RESAMPLE_FILL];

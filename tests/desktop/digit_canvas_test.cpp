@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "apps/desktop/engine/digit_reader.h"
-#include "model/files/preprocess_files.h"
 #include "model/run/runner.h"
 #include "tests/desktop/hand_digits.h"
 #include "tests/support/test_device.h"
@@ -54,7 +53,7 @@ class ShippedModel {
  public:
   ShippedModel()
       : model_(open_model({.model = digits_model})),
-        values_(read_preprocess(model_.path, model_.family, model_.config).values(1)),
+        values_(model_.preprocess.values(1)),
         runner_(*test::test_device().pipelines, model_, {.result = Result::probabilities}) {}
 
   // The digits that pictures one after the other are taken for.

@@ -41,8 +41,7 @@ struct Samples {
 Samples read_samples(const std::filesystem::path& fixture, const TrainConfig& config) {
   const NpyFile images(fixture / "images.npy");
   const std::vector<uint8_t> bytes = images.values<uint8_t>();
-  const auto values =
-      normalized_values(static_cast<uint32_t>(config.model.channels), config.mean, config.std);
+  const std::vector<float> values = preprocessing_of(config).values(config.model.channels);
   Samples samples{.count = images.header().shape[0], .elements = bytes.size() / images.header().shape[0]};
   const uint64_t plane = samples.elements / config.model.channels;
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -3,10 +3,15 @@
 #include <array>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
+#include "runtime/util/json.h"
+#include "tests/support/noise_picture.h"
 #include "tests/train/sample_files.h"
 
 namespace vitrine::test {
@@ -63,16 +68,64 @@ TEST_CASE("placements depend on seed, epoch and sample alone, and cover all ther
   CHECK(chi_squared < 85.4);  // 49 degrees of freedom, exceeded by chance once in a thousand
 }
 
+TEST_CASE("random resized crops are torchvision's for the same numbers, and Pillow's bytes") {
+  const nlohmann::json file =
+      read_json(std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "preprocessing" / "crops.json");
+  CHECK(file.at("cases").size() >= 72);
+  size_t whole = 0;
+  for (const nlohmann::json& entry : file.at("cases")) {
+    INFO(entry.dump());
+    const RandomResizedCrop crop{.scale_low = entry.at("scale")[0],
+                                 .scale_high = entry.at("scale")[1],
+                                 .ratio_low = entry.at("ratio")[0],
+                                 .ratio_high = entry.at("ratio")[1],
+                                 .filter = *filter_named(entry.at("filter").get<std::string>())};
+    const uint32_t width = entry.at("from")[0], height = entry.at("from")[1];
+    const auto numbers = entry.at("numbers").get<std::vector<double>>();
+    size_t drawn = 0;
+    const PictureBox box = resized_crop_box(crop, height, width, [&] { return numbers.at(drawn++); });
+    const auto& expected = entry.at("box");
+    CHECK(box == PictureBox{expected[0], expected[1], expected[2], expected[3]});
+    whole += box == PictureBox{0, 0, height, width} ? 1 : 0;
+    const uint32_t to_width = entry.at("to")[0], to_height = entry.at("to")[1];
+    const PreparedPicture prepared = placed(prepare_box(box, crop.filter, to_height, to_width),
+                                            {.mirrored = entry.at("mirrored").get<bool>()});
+    const auto pixels = noise_picture(entry.at("seed"), width, height);
+    const std::vector<uint8_t> bytes = rgb_of(resample_on_host(pixels, width, prepared));
+    CHECK(fnv(std::as_bytes(std::span(bytes))) == entry.at("fnv").get<std::string>());
+  }
+  CHECK(whole < 20);
+}
+
+TEST_CASE("a random resized crop depends on seed, epoch and sample alone, and lies in its sample") {
+  const RandomResizedCrop crop{.scale_low = 0.2, .scale_high = 0.55};
+  CHECK(draw_box(crop, 301, 403, 1, 2, 3) == draw_box(crop, 301, 403, 1, 2, 3));
+  std::vector<PictureBox> boxes;
+  double area = 0;
+  for (uint32_t sample = 0; sample < 2000; ++sample) {
+    const PictureBox box = draw_box(crop, 301, 403, 1, sample % 3, sample);
+    CHECK((box.height >= 1 && box.width >= 1 && box.top + box.height <= 301 && box.left + box.width <= 403));
+    area += box.height * box.width / (301.0 * 403.0) / 2000;
+    if (std::ranges::find(boxes, box) == boxes.end()) boxes.push_back(box);
+  }
+  CHECK(boxes.size() > 1990);
+  // The mean of a uniform share, to five standard deviations: up to this share all proportions fit.
+  CHECK(std::abs(area - 0.375) < 5 * 0.35 / std::sqrt(12.0 * 2000));
+  CHECK(draw_box(crop, 301, 403, 2, 2, 3) != draw_box(crop, 301, 403, 1, 2, 3));
+  CHECK(draw_box(crop, 301, 403, 1, 1, 3) != draw_box(crop, 301, 403, 1, 2, 3));
+  CHECK(draw_box(crop, 1, 1, 1, 2, 3) == PictureBox{0, 0, 1, 1});
+}
+
 TEST_CASE("bytes become normalized numbers as PyTorch computes them") {
-  const std::vector<float> values = normalized_values(2, {0.5, 0.25}, {0.5, 0.125});
+  const std::vector<float> values = cover_and_crop(1, 1, {0.5, 0.25}, {0.5, 0.125}).values(2);
   REQUIRE(values.size() == 512);
   for (size_t byte = 0; byte < 256; ++byte) {
     const float unit = static_cast<float>(byte) / 255.0f;
     CHECK(values[byte] == (unit - 0.5f) / 0.5f);
     CHECK(values[256 + byte] == (unit - 0.25f) / 0.125f);
   }
-  CHECK(normalized_values(3, {0.1307}, {0.3081}).size() == 768);  // one number for all channels
-  CHECK_THROWS_AS(normalized_values(3, {0.1, 0.2}, {0.3, 0.4}), Error);
+  CHECK(cover_and_crop(1, 1, {0.1307}, {0.3081}).values(3).size() == 768);  // one number for all channels
+  CHECK_THROWS_AS(cover_and_crop(1, 1, {0.1, 0.2}, {0.3, 0.4}).values(3), Error);
 }
 
 TEST_CASE("the statistics of a data set are those of its bytes") {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <thread>
 
+#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
 #include "tests/train/sample_files.h"
 #include "train/data/epoch_order.h"
@@ -41,7 +42,7 @@ class Patterns : public Dataset {
 
 struct Taken {
   Batch batch;
-  std::vector<float> images;
+  std::vector<uint8_t> images;
   std::vector<uint32_t> labels;
 };
 
@@ -50,7 +51,7 @@ std::vector<Taken> take_all(const Dataset& dataset, const LoaderOptions& options
   std::vector<Taken> all;
   while (true) {
     Taken taken;
-    taken.images.assign(options.batch_size * dataset.shape().bytes(), std::nanf(""));
+    taken.images.assign(options.batch_size * dataset.shape().bytes(), 77);
     taken.labels.assign(options.batch_size, 12345);
     const std::optional<Batch> batch = loader.next(taken.images, taken.labels);
     if (!batch) return all;
@@ -61,8 +62,7 @@ std::vector<Taken> take_all(const Dataset& dataset, const LoaderOptions& options
 
 bool same(const Taken& a, const Taken& b) {
   return a.batch.epoch == b.batch.epoch && a.batch.index == b.batch.index && a.batch.size == b.batch.size &&
-         a.labels == b.labels && a.images.size() == b.images.size() &&
-         std::memcmp(a.images.data(), b.images.data(), a.images.size() * sizeof(float)) == 0;
+         a.labels == b.labels && a.images == b.images;
 }
 
 bool same(const std::vector<Taken>& a, const std::vector<Taken>& b) {
@@ -73,14 +73,13 @@ LoaderOptions options_for_patterns() {
   LoaderOptions options;
   options.batch_size = 16;
   options.seed = 11;
-  options.values = normalized_values(2, {0.25, 0.5}, {0.5, 0.75});
   options.end_epoch = 3;
   return options;
 }
 
 }  // namespace
 
-TEST_CASE("batches hold the samples of the epoch's order, moved and normalized") {
+TEST_CASE("batches hold the samples of the epoch's order, moved and mirrored") {
   const Patterns dataset(53);
   LoaderOptions options = options_for_patterns();
   const bool cases[][2] = {{false, false}, {true, false}, {true, true}};
@@ -96,14 +95,13 @@ TEST_CASE("batches hold the samples of the epoch's order, moved and normalized")
       REQUIRE(all[b].batch.size == (b % 4 == 3 ? 5 : 16));
       const EpochOrder order = shuffle ? EpochOrder(53, 11, epoch) : EpochOrder::as_stored(53);
       for (uint32_t row = 0; row < 16; ++row) {
-        std::vector<float> expected(30, 0.0f);
+        std::vector<uint8_t> expected(30);
         uint32_t label = no_label;
         if (row < all[b].batch.size) {
           const uint32_t i = order.samples()[b % 4 * 16 + row];
-          std::vector<uint8_t> sample(30), moved(30);
+          std::vector<uint8_t> sample(30);
           for (uint64_t p = 0; p < 30; ++p) sample[p] = pattern(i, p);
-          place(sample, dataset.shape(), draw_placement(options.augmentation, 11, epoch, i), moved);
-          for (size_t p = 0; p < 30; ++p) expected[p] = options.values[p / 15 * 256 + moved[p]];
+          place(sample, dataset.shape(), draw_placement(options.augmentation, 11, epoch, i), expected);
           label = i * 7 % 10;
         }
         CHECK(all[b].labels[row] == label);
@@ -158,7 +156,7 @@ TEST_CASE("no more batches are made ahead than were asked for") {
   LoaderOptions options = options_for_patterns();
   options.batches_ahead = 3;
   BatchLoader loader(dataset, options);
-  std::vector<float> images(16 * 30);
+  std::vector<uint8_t> images(16 * 30);
   std::vector<uint32_t> labels(16);
   const auto settles_at = [&](uint64_t reads) {
     for (int i = 0; i < 2000 && dataset.reads < reads; ++i)
@@ -180,7 +178,7 @@ TEST_CASE("a sample that can't be read is an error where its batch would be, whi
   for (const unsigned threads : {1u, 4u}) {
     options.threads = threads;
     BatchLoader loader(dataset, options);
-    std::vector<float> images(16 * 30);
+    std::vector<uint8_t> images(16 * 30);
     std::vector<uint32_t> labels(16);
     CHECK(loader.next(images, labels));
     CHECK(loader.next(images, labels));
@@ -194,6 +192,88 @@ TEST_CASE("a sample that can't be read is an error where its batch would be, whi
       }
       CHECK(message == "file 37 is broken");
     }
+  }
+}
+
+namespace {
+
+struct TakenPictures {
+  Batch batch;
+  std::vector<PicturePart> parts;
+  std::vector<uint32_t> labels;
+};
+
+std::vector<TakenPictures> take_pictures(const Dataset& dataset, const LoaderOptions& options) {
+  BatchLoader loader(dataset, options);
+  std::vector<TakenPictures> all;
+  while (true) {
+    TakenPictures taken;
+    taken.labels.assign(options.batch_size, 12345);
+    const std::optional<Batch> batch =
+        loader.next([&](PicturePart part) { taken.parts.push_back(std::move(part)); }, taken.labels);
+    if (!batch) return all;
+    taken.batch = *batch;
+    all.push_back(std::move(taken));
+  }
+}
+
+std::vector<uint8_t> seen(const PicturePart& part) {
+  std::vector<uint32_t> pixels(part.picture->pixels.size() / 4);
+  std::memcpy(pixels.data(), part.picture->pixels.data(), part.picture->pixels.size());
+  std::vector<uint8_t> planes;
+  const std::vector<uint32_t> result = resample_on_host(pixels, part.picture->width, part.prepared);
+  for (uint32_t c = 0; c < 2; ++c) {
+    for (const uint32_t pixel : result) planes.push_back(static_cast<uint8_t>(pixel >> (16 * c)));
+  }
+  return planes;
+}
+
+}  // namespace
+
+TEST_CASE("samples taken as pictures are the same, moved and mirrored in the same way") {
+  // The first and the third byte of a pixel are one plane's where there are three.
+  Patterns dataset(53, {3, 3, 5});
+  dataset.uneven = true;
+  LoaderOptions options = options_for_patterns();
+  options.augmentation = {.crop_padding = 1, .flip = true};
+  const std::vector<Taken> bytes = take_all(dataset, options);
+  options.pictures = true;
+  // A device that takes less than a sample's pixels gets them from here.
+  for (const uint64_t pixels : {uint64_t{1} << 20, uint64_t{14}}) {
+    for (const uint64_t ahead : {uint64_t{0}, uint64_t{200}, uint64_t{1} << 20}) {
+      options.largest.pixels = pixels;
+      options.bytes_ahead = ahead;
+      const std::vector<TakenPictures> pictures = take_pictures(dataset, options);
+      REQUIRE(pictures.size() == bytes.size());
+      for (size_t b = 0; b < bytes.size(); ++b) {
+        CHECK(pictures[b].labels == bytes[b].labels);
+        REQUIRE(pictures[b].parts.size() == bytes[b].batch.size);
+        for (size_t row = 0; row < pictures[b].parts.size(); ++row) {
+          const std::vector<uint8_t> found = seen(pictures[b].parts[row]);
+          const uint8_t* expected = bytes[b].images.data() + row * 45;
+          CHECK(std::equal(found.begin(), found.begin() + 15, expected));
+          CHECK(std::equal(found.begin() + 15, found.end(), expected + 30));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a picture that can't be read is an error in its turn, for whoever asks again too") {
+  Patterns dataset(64);
+  dataset.broken = {37, 41};
+  LoaderOptions options = options_for_patterns();
+  options.pictures = true;
+  options.shuffle = false;
+  BatchLoader loader(dataset, options);
+  std::vector<uint32_t> labels(16);
+  uint64_t taken = 0;
+  const auto next = [&] { return loader.next([&](const PicturePart&) { ++taken; }, labels); };
+  CHECK(next());
+  CHECK(next());
+  for (int again = 0; again < 2; ++again) {
+    CHECK_THROWS_WITH(next(), "file 37 is broken");
+    CHECK(taken == 37);
   }
 }
 
@@ -221,14 +301,12 @@ TEST_CASE("options of a loader that make no sense are refused") {
         "patterns: found a batch size of 0, expected at least 1");
   CHECK(refusal([](LoaderOptions& o) { o.drop_last = true; }) ==
         "patterns: found 10 samples, which make no whole batch, expected at least 16");
-  CHECK(refusal([](LoaderOptions& o) { o.values.resize(256); }) ==
-        "patterns: found 256 numbers for the bytes, expected 512");
   CHECK(refusal([](LoaderOptions& o) { o.first_batch = 1; }) ==
         "patterns: found a start at batch 1, expected one below 1");
   CHECK(refusal([](LoaderOptions& o) { o.augmentation.crop_padding = 65536; }) ==
         "patterns: found a padding of 65536, expected at most 65535");
   BatchLoader loader(dataset, options_for_patterns());
-  std::vector<float> images(16 * 30 - 1);
+  std::vector<uint8_t> images(16 * 30 - 1);
   std::vector<uint32_t> labels(16);
   CHECK_THROWS_AS(loader.next(images, labels), Error);
 }

@@ -158,7 +158,7 @@ TEST_CASE("pixels become the numbers that a model's preprocessing makes of them"
       preprocess.std = {0.5};
       take_normalisation(config, preprocess);
       REQUIRE(config.mean.size() == 3);
-      const auto wanted = preprocess.values(3), found = normalized_values(3, config.mean, config.std);
+      const auto wanted = preprocess.values(3), found = preprocessing_of(config).values(3);
       for (size_t i = 0; i < wanted.size(); ++i)
         CHECK(std::abs(found[i] - wanted[i]) <= 1e-5f * std::max(1.0f, std::abs(wanted[i])));
     }

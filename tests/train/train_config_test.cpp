@@ -39,6 +39,30 @@ TEST_CASE("what a configuration is written as reads back as the same") {
   c.validate_every = TrainConfig::every_epoch;
   CHECK(to_json(c).at("validate_every") == "epoch");
   CHECK(train_config_of(nlohmann::json::parse(to_json(c).dump()), "again") == c);
+  // What isn't asked for isn't written: settings of before such a field are those of today.
+  CHECK_FALSE(to_json(c).at("data").contains("preprocess"));
+  CHECK_FALSE(to_json(c).at("data").contains("random_resized_crop"));
+  c.crop_padding = 0;
+  c.preprocess = profile_named("timm", 224, 224);
+  c.random_resized_crop = {.scale_low = 0.25, .ratio_high = 2, .filter = Filter::lanczos};
+  const TrainConfig again = train_config_of(nlohmann::json::parse(to_json(c).dump()), "again");
+  CHECK(again == c);
+  CHECK(again.random_resized_crop->filter == Filter::lanczos);
+  c.random_resized_crop->filter = Filter::bicubic;
+  CHECK_FALSE(again == c);
+}
+
+TEST_CASE("a training's preprocessing is the configuration's, with its numbers") {
+  TrainConfig c = config_of(R"({"model": {"image_size": 32, "patch_size": 8, "classes": 10}})");
+  CHECK(preprocessing_of(c) == cover_and_crop(32, 32, {0}, {1}));
+  c.mean = {0.1, 0.2, 0.3};
+  CHECK(preprocessing_of(c) == cover_and_crop(32, 32, {0.1, 0.2, 0.3}, {1}));
+  c.preprocess = profile_named("clip", 32, 32);
+  Preprocess expected = profile_named("clip", 32, 32);
+  expected.mean = {0.1, 0.2, 0.3};
+  CHECK(preprocessing_of(c) == expected);
+  c.mean.clear();
+  CHECK(preprocessing_of(c) == profile_named("clip", 32, 32));
 }
 
 TEST_CASE("a recipe reads back as it is written, and one with nothing on is not written") {
@@ -95,6 +119,14 @@ TEST_CASE("configurations that make no sense are refused") {
          R"({"model": {"classes": 10}, "patience": 2})",
          R"({"model": {"classes": 10}, "validate_every": "often"})",
          R"({"model": {"classes": 10}, "validate_every": -1})",
+        R"({"model": {"classes": 10}, "data": {"crop_padding": 1, "random_resized_crop": {}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"scale": [0, 1]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"scale": [0.5, 2]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"ratio": [2, 1]}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"ratio": 2}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": {"interpolation": "best"}}})",
+        R"({"model": {"classes": 10}, "data": {"random_resized_crop": true}})",
+        R"({"model": {"classes": 10}, "data": {"preprocess": {"resize": "stretch", "resize_size": [8, 8]}}})",
         R"({"model": {"classes": 3}, "data": {"class_names": ["a", "b"]}})",
         R"({"model": {"classes": 2}, "data": {"class_names": ["a", 2]}})"}) {
     INFO(text);

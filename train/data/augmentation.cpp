@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/pictures/preprocess.h"
 #include "train/data/random_streams.h"
 
 namespace vitrine {
@@ -18,6 +17,49 @@ CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, ui
   return {.down = static_cast<int32_t>(below(places, place[0], place[1])) - padding,
           .right = static_cast<int32_t>(below(places, place[2], place[3])) - padding,
           .mirrored = augmentation.flip && (mirror[0] >> 31) != 0};
+}
+
+PictureBox resized_crop_box(const RandomResizedCrop& crop, uint32_t height, uint32_t width,
+                            const std::function<double()>& draw) {
+  const double h = height, w = width, area = h * w;
+  const auto between = [](double low, double high, double at) { return low + (high - low) * at; };
+  // One of the places that leave the rectangle in the sample.
+  const auto place = [](uint32_t spare, double at) {
+    return std::min(static_cast<uint32_t>(at * (double{1} + spare)), spare);
+  };
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * between(crop.scale_low, crop.scale_high, draw());
+    const double ratio = std::exp(between(std::log(crop.ratio_low), std::log(crop.ratio_high), draw()));
+    const double top = draw(), left = draw();
+    // Half to even, as Python's round().
+    const double wide = std::nearbyint(std::sqrt(target * ratio)),
+                 high = std::nearbyint(std::sqrt(target / ratio));
+    if (wide < 1 || high < 1 || wide > w || high > h) continue;
+    PictureBox box{.height = static_cast<uint32_t>(high), .width = static_cast<uint32_t>(wide)};
+    box.top = place(height - box.height, top);
+    box.left = place(width - box.width, left);
+    return box;
+  }
+  PictureBox box{.height = height, .width = width};
+  if (w / h < crop.ratio_low) {
+    box.height = static_cast<uint32_t>(std::clamp(std::nearbyint(w / crop.ratio_low), 1.0, h));
+  } else if (w / h > crop.ratio_high) {
+    box.width = static_cast<uint32_t>(std::clamp(std::nearbyint(h * crop.ratio_high), 1.0, w));
+  }
+  box.top = (height - box.height) / 2;
+  box.left = (width - box.width) / 2;
+  return box;
+}
+
+PictureBox draw_box(const RandomResizedCrop& crop, uint32_t height, uint32_t width, uint64_t seed,
+                    uint32_t epoch, uint32_t sample) {
+  const RandomStream stream = stream_for(seed, RandomUse::resized_crop, epoch);
+  uint64_t drawn = 0;
+  return resized_crop_box(crop, height, width, [&] {
+    // Sixteen tries' room for every sample.
+    const Philox::Block words = stream.block(uint64_t{sample} * 16 + drawn / 4);
+    return uniform_from(words[drawn++ % 4]);
+  });
 }
 
 void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPlacement& placement,
@@ -40,15 +82,6 @@ void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPl
       }
     }
   }
-}
-
-std::vector<float> normalized_values(uint32_t channels, const std::vector<double>& mean,
-                                     const std::vector<double>& std) {
-  Preprocess preprocess;
-  preprocess.profile = "the data set";
-  preprocess.mean = mean;
-  preprocess.std = std;
-  return preprocess.values(channels);
 }
 
 ChannelStatistics channel_statistics(const Dataset& dataset) {

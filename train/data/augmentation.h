@@ -2,44 +2,51 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "model/pictures/preprocess.h"
 #include "train/data/dataset.h"
 
 namespace vitrine {
 
-struct Augmentation {
-  // A crop of the sample's own size out of the sample with so many black pixels around it: as torchvision's
-  // RandomCrop(size, padding). At most 65535.
-  uint32_t crop_padding = 0;
-  bool flip = false;  // left and right, for every second sample
+// A rectangle of a random part of the sample and of random proportions, resized to the model's size: as
+// torchvision's RandomResizedCrop and timm's RandomResizedCropAndInterpolation.
+struct RandomResizedCrop {
+  double scale_low = 0.08, scale_high = 1;           // the rectangle's share of the sample
+  double ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;  // its width to its height
+  Filter filter = Filter::bicubic;
 
-  bool operator==(const Augmentation&) const = default;
+  bool operator==(const RandomResizedCrop&) const = default;
 };
 
-// Pixel (y, x) of the result is the sample's (y + down, x + right), mirrored after that; black where the
-// sample has none.
-struct CropPlacement {
-  int32_t down = 0, right = 0;
-  bool mirrored = false;
+struct Augmentation {
+  // A crop of the model's size out of the sample with so many pixels around it, black or the preprocessing's
+  // fill: as torchvision's RandomCrop(size, padding). At most 65535.
+  uint32_t crop_padding = 0;
+  bool flip = false;  // left and right, for every second sample
+  // In place of the preprocessing's resize and crop. Of pictures alone: see LoaderOptions::pictures.
+  std::optional<RandomResizedCrop> resized_crop = {};
 
-  bool operator==(const CropPlacement&) const = default;
+  bool operator==(const Augmentation&) const = default;
 };
 
 // Depends on nothing but its arguments: not on batches, threads, or what was drawn before.
 CropPlacement draw_placement(const Augmentation& augmentation, uint64_t seed, uint32_t epoch,
                              uint32_t sample);
 
+// From ten tries at most; where none fits into the sample, the largest in its middle whose proportions are
+// allowed. `draw` gives numbers from 0 to 1, four a try: for scale, proportions, top and left.
+PictureBox resized_crop_box(const RandomResizedCrop& crop, uint32_t height, uint32_t width,
+                            const std::function<double()>& draw);
+PictureBox draw_box(const RandomResizedCrop& crop, uint32_t height, uint32_t width, uint64_t seed,
+                    uint32_t epoch, uint32_t sample);
+
 // `from` and `to` are [channels, height, width].
 void place(std::span<const uint8_t> from, const SampleShape& shape, const CropPlacement& placement,
            std::span<uint8_t> to);
-
-// [channels][256]: what each byte becomes: (byte / 255 - mean) / std, in float32 as PyTorch computes it.
-// `mean` and `std` have one number, or one a channel. Error(bad_file) where they are not for so many
-// channels.
-std::vector<float> normalized_values(uint32_t channels, const std::vector<double>& mean,
-                                     const std::vector<double>& std);
 
 // The mean and standard deviation of all of a set's bytes / 255, channel by channel.
 struct ChannelStatistics {

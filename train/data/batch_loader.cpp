@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
 #include "train/data/epoch_order.h"
 
@@ -22,10 +23,12 @@ constexpr uint32_t rows_at_a_time = 8;
 
 struct Slot {
   std::vector<uint8_t> pixels;
+  std::vector<std::optional<PicturePart>> parts;  // those that are there
   std::vector<uint32_t> labels;
   Batch batch;
   std::shared_ptr<const EpochOrder> order;
   uint32_t rows_begun = 0, rows_done = 0;
+  uint32_t rows_taken = 0;  // of pictures
   std::exception_ptr error;
   uint32_t error_row = 0;
 };
@@ -60,6 +63,7 @@ struct BatchLoader::State {
   // Batches counted over all epochs.
   uint64_t begun, taken, end;
   std::shared_ptr<const EpochOrder> order;
+  uint64_t held_bytes = 0;  // of pictures that are there
   bool stop = false;
   std::vector<std::thread> threads;
 
@@ -76,29 +80,28 @@ struct BatchLoader::State {
     const uint64_t slots = std::max(1u, options.batches_ahead);
     ring.resize(std::min(slots, end - std::min(begun, end)));
     for (Slot& slot : ring) {
-      slot.pixels.resize(sizes.size(0) * sample_bytes);
+      if (options.pictures) {
+        slot.parts.resize(sizes.size(0));
+      } else {
+        slot.pixels.resize(sizes.size(0) * sample_bytes);
+      }
       slot.labels.resize(sizes.size(0));
     }
   }
 
   void check() const {
-    const auto require = [&](bool holds, const std::string& found, const std::string& expected) {
-      if (!holds)
-        throw Error(ErrorCode::usage, dataset.name() + ": found " + found + ", expected " + expected);
-    };
     const auto number = [](uint64_t n) { return std::to_string(n); };
     require(options.repeats != 0, "0 repeats", "at least 1");
     require(options.batch_size != 0, "a batch size of 0", "at least 1");
     require(sizes.batches() != 0, number(dataset.count()) + " samples, which make no whole batch",
             "at least " + number(options.batch_size));
-    const size_t values = size_t{dataset.shape().channels} * 256;
-    require(options.values.size() == values, number(options.values.size()) + " numbers for the bytes",
-            number(values));
     require(options.first_batch < sizes.batches(), "a start at batch " + number(options.first_batch),
             "one below " + number(sizes.batches()));
     constexpr uint32_t most_padding = 65535;
     require(options.augmentation.crop_padding <= most_padding,
             "a padding of " + number(options.augmentation.crop_padding), "at most " + number(most_padding));
+    require(options.pictures || !options.augmentation.resized_crop, "a random resized crop of bytes",
+            "it of pictures");
   }
 
   Slot& slot_of(uint64_t batch) { return ring[batch % ring.size()]; }
@@ -109,9 +112,12 @@ struct BatchLoader::State {
     if (ring.empty()) return std::nullopt;
     // begun is the batch that rows are taken from; the one before may still be in work.
     if (begun >= end || begun - taken >= ring.size()) return std::nullopt;
+    // Who waits for a picture that nobody has begun has taken all that were there.
+    if (options.pictures && held_bytes > options.bytes_ahead) return std::nullopt;
     Slot& slot = slot_of(begun);
     if (slot.rows_begun == 0) begin(slot, begun);
-    const uint32_t first = slot.rows_begun, last = std::min(first + rows_at_a_time, slot.batch.size);
+    const uint32_t first = slot.rows_begun,
+                   last = std::min(first + (options.pictures ? 1 : rows_at_a_time), slot.batch.size);
     slot.rows_begun = last;
     if (last == slot.batch.size) ++begun;
     return Rows{&slot, first, last};
@@ -150,8 +156,15 @@ struct BatchLoader::State {
       lock.unlock();
       std::exception_ptr error;
       uint32_t row = rows->begin;
+      std::optional<PicturePart> part;
       try {
-        for (; row < rows->end; ++row) read_row(*rows->slot, row, sample);
+        for (; row < rows->end; ++row) {
+          if (options.pictures) {
+            part = read_picture(*rows->slot, row);
+          } else {
+            read_row(*rows->slot, row, sample);
+          }
+        }
       } catch (...) {
         error = std::current_exception();
       }
@@ -161,38 +174,82 @@ struct BatchLoader::State {
         slot.error = error;
         slot.error_row = row;
       }
+      if (part) {
+        held_bytes += bytes_of(*part);
+        slot.parts[rows->begin] = std::move(part);
+      }
       slot.rows_done += rows->end - rows->begin;
-      if (slot.rows_done == slot.batch.size) finished.notify_one();
+      if (options.pictures || slot.rows_done == slot.batch.size) finished.notify_one();
     }
   }
 
-  void read_row(Slot& slot, uint32_t row, std::vector<uint8_t>& sample) const {
+  static uint64_t bytes_of(const PicturePart& part) { return part.picture->pixels.size(); }
+
+  uint32_t sample_of(const Slot& slot, uint32_t row) const {
     if (!slot.order) throw std::bad_alloc();
-    const uint64_t place_in_order = sizes.first(slot.batch.index) + row;
-    const uint32_t i = slot.order->samples()[place_in_order];
+    return slot.order->samples()[sizes.first(slot.batch.index) + row];
+  }
+  // What its crop and its mirroring are drawn by: a sample that comes again is drawn anew.
+  uint32_t draw_of(const Slot& slot, uint32_t row) const {
+    return slot.order->draw_number(sizes.first(slot.batch.index) + row);
+  }
+
+  void read_row(Slot& slot, uint32_t row, std::vector<uint8_t>& sample) const {
+    const uint32_t i = sample_of(slot, row);
     const std::span<uint8_t> pixels = std::span(slot.pixels).subspan(row * sample_bytes, sample_bytes);
     slot.labels[row] = dataset.label(i);
     if (!moves) return dataset.read(i, pixels);
     sample.resize(sample_bytes);
     dataset.read(i, sample);
-    const uint32_t draw = slot.order->draw_number(place_in_order);
-    place(sample, dataset.shape(), draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw),
-          pixels);
+    const CropPlacement placement =
+        draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw_of(slot, row));
+    place(sample, dataset.shape(), placement, pixels);
   }
 
-  void write(const Slot& slot, std::span<float> images, std::span<uint32_t> labels) const {
-    const uint64_t plane = dataset.shape().pixels();
-    const uint8_t* from = slot.pixels.data();
-    float* to = images.data();
-    for (uint32_t row = 0; row < slot.batch.size; ++row) {
-      for (uint32_t c = 0; c < dataset.shape().channels; ++c) {
-        const float* values = &options.values[size_t{c} * 256];
-        for (uint64_t p = 0; p < plane; ++p) *to++ = values[*from++];
-      }
+  PreparedPicture prepare(const Picture& picture, uint32_t epoch, uint32_t draw) const {
+    if (const auto& crop = options.augmentation.resized_crop) {
+      const PictureBox box = draw_box(*crop, picture.height, picture.width, options.seed, epoch, draw);
+      return prepare_box(box, crop->filter, dataset.shape().height, dataset.shape().width);
     }
-    std::fill(to, images.data() + images.size(), 0.0f);
+    const std::optional<Preprocess>& p = dataset.preprocess();
+    return p ? prepare_picture(*p, picture.height, picture.width, dataset.name())
+             : unchanged_picture(picture.height, picture.width);
+  }
+
+  PicturePart read_picture(Slot& slot, uint32_t row) const {
+    const uint32_t i = sample_of(slot, row);
+    slot.labels[row] = dataset.label(i);
+    std::shared_ptr<const Picture> picture = dataset.picture(i);
+    const uint32_t draw = draw_of(slot, row);
+    PreparedPicture prepared = prepare(*picture, slot.batch.epoch, draw);
+    if (moves) {
+      prepared = placed(std::move(prepared),
+                        draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw));
+    }
+    return part_of(std::move(picture), std::move(prepared), options.largest);
+  }
+
+  void write(const Slot& slot, std::span<uint8_t> images) const {
+    const auto rest = std::copy_n(slot.pixels.begin(), slot.batch.size * sample_bytes, images.begin());
+    std::fill(rest, images.end(), uint8_t{0});
+  }
+
+  void write_labels(const Slot& slot, std::span<uint32_t> labels) const {
     const auto rest = std::copy_n(slot.labels.begin(), slot.batch.size, labels.begin());
     std::fill(rest, labels.end(), no_label);
+  }
+
+  void require(bool holds, const std::string& found, const std::string& expected) const {
+    if (!holds) throw Error(ErrorCode::usage, dataset.name() + ": found " + found + ", expected " + expected);
+  }
+
+  // Under the mutex: the next batch is taken. Its slot is free for another.
+  Batch give_back(Slot& slot) {
+    const Batch batch = slot.batch;
+    slot.rows_begun = slot.rows_done = slot.rows_taken = 0;
+    slot.order = nullptr;
+    ++taken;
+    return batch;
   }
 
   void finish() {
@@ -224,15 +281,14 @@ BatchLoader::~BatchLoader() { state_->finish(); }
 
 uint64_t BatchLoader::batches() const { return state_->sizes.batches(); }
 
-std::optional<Batch> BatchLoader::next(std::span<float> images, std::span<uint32_t> labels) {
+std::optional<Batch> BatchLoader::next(std::span<uint8_t> images, std::span<uint32_t> labels) {
   State& s = *state_;
-  const size_t floats = s.options.batch_size * s.sample_bytes;
-  if (images.size() != floats || labels.size() != s.options.batch_size) {
-    throw Error(ErrorCode::usage, s.dataset.name() + ": found room for " + std::to_string(images.size()) +
-                                      " numbers and " + std::to_string(labels.size()) + " labels, expected " +
-                                      std::to_string(floats) + " and " +
-                                      std::to_string(s.options.batch_size));
-  }
+  const size_t bytes = s.options.batch_size * s.sample_bytes;
+  s.require(
+      !s.options.pictures && images.size() == bytes && labels.size() == s.options.batch_size,
+      "room for " + std::to_string(images.size()) + " bytes and " + std::to_string(labels.size()) + " labels",
+      s.options.pictures ? "pictures to be taken"
+                         : std::to_string(bytes) + " and " + std::to_string(s.options.batch_size));
   std::unique_lock lock(s.mutex);
   if (s.taken >= s.end) return std::nullopt;
   Slot& slot = s.slot_of(s.taken);
@@ -240,12 +296,38 @@ std::optional<Batch> BatchLoader::next(std::span<float> images, std::span<uint32
   // Kept, so that whoever asks again hears it again.
   if (slot.error) std::rethrow_exception(slot.error);
   lock.unlock();
-  s.write(slot, images, labels);
-  const Batch batch = slot.batch;
+  s.write(slot, images);
+  s.write_labels(slot, labels);
   lock.lock();
-  slot.rows_begun = slot.rows_done = 0;
-  slot.order = nullptr;
-  ++s.taken;
+  const Batch batch = s.give_back(slot);
+  lock.unlock();
+  s.room.notify_all();
+  return batch;
+}
+
+std::optional<Batch> BatchLoader::next(const TakePicture& take, std::span<uint32_t> labels) {
+  State& s = *state_;
+  s.require(s.options.pictures && labels.size() == s.options.batch_size,
+            "pictures asked for with room for " + std::to_string(labels.size()) + " labels",
+            s.options.pictures ? std::to_string(s.options.batch_size) : "bytes to be taken");
+  std::unique_lock lock(s.mutex);
+  if (s.taken >= s.end) return std::nullopt;
+  Slot& slot = s.slot_of(s.taken);
+  // The batch has a size as soon as its first row is begun.
+  for (uint32_t& row = slot.rows_taken; row == 0 || row < slot.batch.size; ++row) {
+    const auto failed = [&] { return slot.error && slot.error_row <= row; };
+    s.finished.wait(lock, [&] { return slot.rows_begun > row && (slot.parts[row] || failed()); });
+    if (failed()) std::rethrow_exception(slot.error);  // and so for whoever asks again
+    PicturePart part = std::move(*slot.parts[row]);
+    slot.parts[row].reset();
+    s.held_bytes -= State::bytes_of(part);
+    lock.unlock();
+    s.room.notify_all();
+    take(std::move(part));
+    lock.lock();
+  }
+  s.write_labels(slot, labels);
+  const Batch batch = s.give_back(slot);
   lock.unlock();
   s.room.notify_all();
   return batch;

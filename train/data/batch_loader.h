@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,13 +16,13 @@ namespace vitrine {
 
 struct LoaderOptions {
   uint32_t batch_size = 128;
+  bool pictures = false;  // samples as pictures with what is to be done with them, not as bytes of one size
   bool drop_last = false;
   bool shuffle = true;    // anew each epoch; off takes the samples as they are stored
   bool balanced = false;  // see EpochOrder; with shuffle alone
   uint64_t repeats = 1;
   uint64_t seed = 0;
   Augmentation augmentation;
-  std::vector<float> values;  // [channels][256], of normalized_values() or Preprocess::values()
 
   // Where to begin, so that training can be taken up again, and the epoch to end before.
   uint32_t first_epoch = 0;
@@ -30,6 +31,13 @@ struct LoaderOptions {
 
   unsigned threads = 0;        // 0: as many as the machine has
   uint32_t batches_ahead = 4;  // that are in work or finished
+  // Of pictures: how many bytes of them are held at once. The one that next() waits for is read whatever its
+  // size.
+  uint64_t bytes_ahead = uint64_t{512} << 20;
+  // What a device takes of one picture; one that needs more is resized here.
+  PictureCapacity largest{.pixels = std::numeric_limits<uint64_t>::max(),
+                          .blocks = std::numeric_limits<uint64_t>::max(),
+                          .words = std::numeric_limits<uint64_t>::max()};
 };
 
 struct Batch {
@@ -41,8 +49,8 @@ struct Batch {
 // The label of rows that have no sample.
 constexpr uint32_t no_label = std::numeric_limits<uint32_t>::max();
 
-// The same batches in the same order, whatever the number of threads. Samples are read, moved and mirrored
-// ahead, as bytes; they become numbers when a batch is taken, where the caller wants them.
+// The same batches in the same order, whatever the number of threads. Samples are read ahead, and they stay
+// bytes: those of one size are moved and mirrored here; of pictures it is only decided what becomes of them.
 class BatchLoader {
  public:
   // The data set must outlive the loader. Error(usage) where the options make no sense.
@@ -53,12 +61,17 @@ class BatchLoader {
 
   uint64_t batches() const;  // of an epoch
 
-  // Waits for the next batch and writes it: images [batch_size, channels, height, width], labels
-  // [batch_size]. Both are written once, from front to back, and never read, as mapped memory of a device
+  // Waits for the next batch and writes it: [batch_size, channels, height, width] bytes and [batch_size]
+  // labels. Both are written once, from front to back, and never read, as mapped memory of a device
   // wants it. Rows past a small last batch become 0 and no_label. After an epoch's last batch comes the next
   // epoch's first; nothing after the last. A sample that cannot be read throws its error, in place of its
   // batch and of all that follow. To be called from one thread at a time.
-  std::optional<Batch> next(std::span<float> images, std::span<uint32_t> labels);
+  std::optional<Batch> next(std::span<uint8_t> images, std::span<uint32_t> labels);
+
+  // The same of pictures, each given to `take` in its turn, as soon as it is there. Whatever was given before
+  // an error is of a batch that will never be whole.
+  using TakePicture = std::function<void(PicturePart part)>;
+  std::optional<Batch> next(const TakePicture& take, std::span<uint32_t> labels);
 
  private:
   struct State;

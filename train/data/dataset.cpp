@@ -10,6 +10,22 @@ std::string SampleShape::to_string() const {
   return std::to_string(channels) + " x " + std::to_string(height) + " x " + std::to_string(width);
 }
 
+std::vector<uint8_t> pixels_of(std::span<const uint8_t> planes, const SampleShape& shape) {
+  std::vector<uint8_t> result(4 * shape.pixels(), 255);
+  for (size_t i = 0; i < shape.pixels(); ++i) {
+    for (size_t channel = 0; channel < 3; ++channel)
+      result[4 * i + channel] = planes[(shape.channels >= 3 ? channel : 0) * shape.pixels() + i];
+  }
+  return result;
+}
+
+std::shared_ptr<const Picture> Dataset::picture(uint64_t i) const {
+  std::vector<uint8_t> planes(shape_.bytes());
+  read(i, planes);
+  return std::make_shared<const Picture>(
+      Picture{.width = shape_.width, .height = shape_.height, .pixels = pixels_of(planes, shape_)});
+}
+
 void require_shape(const std::string& name, const SampleShape& found, const SampleShape& expected) {
   if (expected == SampleShape{} || found == expected) return;
   throw Error(ErrorCode::bad_file, name + ": found pictures of " + found.to_string() +

@@ -1,4 +1,4 @@
-// Labelled pictures of one size, as they are trained on: numbered from 0, each a few bytes and a class.
+// Labelled pictures, as they are trained on: numbered from 0, each with a class.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/pictures/picture_input.h"
 #include "model/pictures/preprocess.h"
 
 namespace vitrine {
@@ -26,13 +27,19 @@ struct SampleShape {
   bool operator==(const SampleShape&) const = default;
 };
 
+// Planes, one after the other, as a picture's pixels: four bytes each. One plane is red, green and blue.
+std::vector<uint8_t> pixels_of(std::span<const uint8_t> planes, const SampleShape& shape);
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   const std::string& name() const { return name_; }  // for messages
   uint64_t count() const { return labels_.size(); }  // from 1 to 2^32 - 1
+  // Of what a model is given of each.
   const SampleShape& shape() const { return shape_; }
+  // How pictures of sizes of their own get that; nothing where all are stored in it, and taken as they are.
+  const std::optional<Preprocess>& preprocess() const { return preprocess_; }
 
   uint32_t classes() const { return classes_; }
   // One a class; empty where the files don't say.
@@ -43,10 +50,13 @@ class Dataset {
   // Writes shape().bytes() bytes, [channels, height, width]. May be called from several threads at once.
   // Error(bad_file) that names the file where it can't be read.
   virtual void read(uint64_t i, std::span<uint8_t> pixels) const = 0;
+  // The sample as it is stored, in the size that it has. A grey one has the same byte three times. As read().
+  virtual std::shared_ptr<const Picture> picture(uint64_t i) const;
 
  protected:
   std::string name_;
   SampleShape shape_;
+  std::optional<Preprocess> preprocess_;
   uint32_t classes_ = 0;
   std::vector<std::string> class_names_;
   std::vector<uint32_t> labels_;
@@ -60,7 +70,7 @@ struct DatasetOptions {
   uint32_t classes = 0;
   // Image folders: how pictures get the size. Resized to cover it and cropped in the middle if absent.
   std::optional<Preprocess> preprocess;
-  // Image folders: how much of the resized pictures may be kept, so that they are decoded once only.
+  // Image folders: how much of the decoded pictures may be kept, so that they are decoded once only.
   uint64_t kept_bytes = uint64_t{1} << 30;
 };
 

@@ -1,7 +1,9 @@
 // Pictures in folders that are called like their classes.
 #include <algorithm>
-#include <atomic>
+#include <cstring>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "images/image.h"
 #include "images/picture_files.h"
@@ -56,45 +58,28 @@ auto as_data_file(const Work& work) {
   }
 }
 
-Preprocess cover_and_crop(const SampleShape& shape) {
-  Preprocess p;
-  p.profile = "the data set";
-  p.resize = ResizeRule::cover;
-  p.resize_height = p.crop_height = shape.height;
-  p.resize_width = p.crop_width = shape.width;
-  p.crop = CropRule::half_even;
-  p.normalize = false;
-  return p;
-}
-
-// Resized pictures, as many as there is room for: always the same ones, those with the lowest numbers.
+// Decoded pictures, those that are asked for first, as many as there is room for.
 class KeptPictures {
  public:
-  KeptPictures(uint64_t count, uint64_t bytes_each, uint64_t most_bytes)
-      : bytes_each_(bytes_each),
-        states_(static_cast<size_t>(std::min(count, most_bytes / bytes_each))),
-        // Not set to zero: memory is taken picture by picture.
-        bytes_(new uint8_t[states_.size() * bytes_each]) {}
+  KeptPictures(uint64_t count, uint64_t most_bytes) : pictures_(count), room_(most_bytes) {}
 
-  bool copy(uint64_t i, std::span<uint8_t> pixels) const {
-    if (i >= states_.size() || states_[i].load(std::memory_order_acquire) != State::kept) return false;
-    std::copy_n(bytes_.get() + i * bytes_each_, bytes_each_, pixels.begin());
-    return true;
+  std::shared_ptr<const Picture> find(uint64_t i) const {
+    const std::lock_guard lock(mutex_);
+    return pictures_[i];
   }
 
-  void keep(uint64_t i, std::span<const uint8_t> pixels) {
-    State expected = State::absent;
-    // Another thread may be at it with the same pixels.
-    if (i >= states_.size() || !states_[i].compare_exchange_strong(expected, State::being_written)) return;
-    std::ranges::copy(pixels, bytes_.get() + i * bytes_each_);
-    states_[i].store(State::kept, std::memory_order_release);
+  void keep(uint64_t i, const std::shared_ptr<const Picture>& picture) {
+    const std::lock_guard lock(mutex_);
+    // Another thread may have been at it.
+    if (pictures_[i] || picture->pixels.size() > room_) return;
+    pictures_[i] = picture;
+    room_ -= picture->pixels.size();
   }
 
  private:
-  enum class State : uint8_t { absent, being_written, kept };
-  uint64_t bytes_each_;
-  std::vector<std::atomic<State>> states_;
-  std::unique_ptr<uint8_t[]> bytes_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const Picture>> pictures_;
+  uint64_t room_;
 };
 
 class ImageFolder : public Dataset {
@@ -103,7 +88,8 @@ class ImageFolder : public Dataset {
               const DatasetOptions& options) {
     name_ = shown(folder);
     shape_ = options.shape;
-    preprocess_ = options.preprocess ? *options.preprocess : cover_and_crop(shape_);
+    preprocess_ =
+        options.preprocess ? *options.preprocess : cover_and_crop(shape_.height, shape_.width, {0}, {1});
     class_names_ = class_names;
     classes_ = options.classes != 0 ? options.classes : static_cast<uint32_t>(class_names.size());
     for (const std::string& name : folders_in(folder)) add_class(folder, name);
@@ -111,13 +97,33 @@ class ImageFolder : public Dataset {
       throw Error(ErrorCode::bad_file,
                   name_ + ": found no folders, expected one with pictures for each class");
     if (class_names_.size() != classes_) class_names_.clear();
-    kept_ = std::make_unique<KeptPictures>(count(), shape_.bytes(), options.kept_bytes);
+    kept_ = std::make_unique<KeptPictures>(count(), options.kept_bytes);
   }
 
+  // On the host: for a few pictures to look at, and for statistics. A training has the device do it.
   void read(uint64_t i, std::span<uint8_t> pixels) const override {
-    if (kept_->copy(i, pixels)) return;
-    as_data_file([&] { decode(files_[i], pixels); });
-    kept_->keep(i, pixels);
+    const std::shared_ptr<const Picture> picture = this->picture(i);
+    const PreparedPicture prepared =
+        prepare_picture(*preprocess_, picture->height, picture->width, shown(files_[i]));
+    std::vector<uint32_t> packed(picture->pixels.size() / 4);
+    std::memcpy(packed.data(), picture->pixels.data(), picture->pixels.size());
+    const std::vector<uint32_t> resized = resample_on_host(packed, picture->width, prepared);
+    for (uint32_t c = 0; c < shape_.channels; ++c) {
+      const std::span<uint8_t> plane = pixels.subspan(c * shape_.pixels(), shape_.pixels());
+      for (size_t p = 0; p < plane.size(); ++p) plane[p] = static_cast<uint8_t>(resized[p] >> (8 * c));
+    }
+  }
+
+  std::shared_ptr<const Picture> picture(uint64_t i) const override {
+    if (auto kept = kept_->find(i)) return kept;
+    Image image = as_data_file([&] { return decode_image(files_[i]); });
+    if (shape_.channels == 1) make_grey(image);
+    // Said here, where the file's name is known.
+    as_data_file([&] { return picture_geometry(*preprocess_, image.height, image.width, shown(files_[i])); });
+    auto decoded = std::make_shared<const Picture>(
+        Picture{.width = image.width, .height = image.height, .pixels = std::move(image.pixels)});
+    kept_->keep(i, decoded);
+    return decoded;
   }
 
  private:
@@ -136,26 +142,6 @@ class ImageFolder : public Dataset {
     labels_.resize(files_.size(), label);
   }
 
-  void decode(const Path& path, std::span<uint8_t> pixels) const {
-    Image image = decode_image(path);
-    if (shape_.channels == 1) {
-      const std::vector<uint8_t> grey = grey_from_rgb(image);
-      for (size_t p = 0; p < grey.size(); ++p) image.pixels[4 * p] = grey[p];
-    }
-    const PreparedPicture prepared = prepare_picture(preprocess_, image.height, image.width, shown(path));
-    std::vector<uint32_t> packed(image.pixel_count());
-    for (size_t p = 0; p < packed.size(); ++p) {
-      const uint8_t* rgb = &image.pixels[4 * p];
-      packed[p] = uint32_t{rgb[0]} | uint32_t{rgb[1]} << 8 | uint32_t{rgb[2]} << 16;
-    }
-    const std::vector<uint32_t> resized = resample_on_host(packed, image.width, prepared);
-    for (uint32_t c = 0; c < shape_.channels; ++c) {
-      const std::span<uint8_t> plane = pixels.subspan(c * shape_.pixels(), shape_.pixels());
-      for (size_t p = 0; p < plane.size(); ++p) plane[p] = static_cast<uint8_t>(resized[p] >> (8 * c));
-    }
-  }
-
-  Preprocess preprocess_;
   std::vector<Path> files_;
   std::unique_ptr<KeptPictures> kept_;
 };

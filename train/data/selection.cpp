@@ -13,6 +13,7 @@ Selection::Selection(const Dataset& whole, std::vector<uint32_t> numbers)
   if (numbers_.empty()) throw Error(ErrorCode::usage, whole.name() + ": no samples were selected");
   name_ = whole.name();
   shape_ = whole.shape();
+  preprocess_ = whole.preprocess();
   classes_ = whole.classes();
   class_names_ = whole.class_names();
   labels_.reserve(numbers_.size());
@@ -26,6 +27,8 @@ Selection::Selection(const Dataset& whole, std::vector<uint32_t> numbers)
 }
 
 void Selection::read(uint64_t i, std::span<uint8_t> pixels) const { whole_.read(numbers_[i], pixels); }
+
+std::shared_ptr<const Picture> Selection::picture(uint64_t i) const { return whole_.picture(numbers_[i]); }
 
 std::vector<uint32_t> representative_samples(const Dataset& data, uint64_t shown, uint64_t count) {
   count = std::min(count, data.count());

@@ -14,6 +14,7 @@ class Selection final : public Dataset {
   // a number that it doesn't have.
   Selection(const Dataset& whole, std::vector<uint32_t> numbers);
   void read(uint64_t i, std::span<uint8_t> pixels) const override;
+  std::shared_ptr<const Picture> picture(uint64_t i) const override;
 
  private:
   const Dataset& whole_;

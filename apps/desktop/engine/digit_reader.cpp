@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "model/files/preprocess_files.h"
 #include "model/files/weights.h"
 #include "model/run/runner.h"
 #include "runtime/util/error.h"
@@ -19,8 +18,8 @@ constexpr double slice_seconds = 0.02;
 class Reading {
  public:
   Reading(PipelineStore& pipelines, const std::filesystem::path& path)
-      : model_(open_model({.model = path})),
-        values_(read_preprocess(model_.path, model_.family, model_.config).values(model_.config.channels)),
+      : model_(opened(path)),
+        values_(model_.preprocess.values(model_.config.channels)),
         runner_(pipelines, model_,
                 {.result = Result::probabilities, .plan = {.slice_seconds = slice_seconds}}) {
     const ViTConfig& c = model_.config;
@@ -56,6 +55,12 @@ class Reading {
   }
 
  private:
+  static Model opened(const std::filesystem::path& path) {
+    Model model = open_model({.model = path});
+    require_pictures(model);
+    return model;
+  }
+
   Model model_;
   std::vector<float> values_;
   Runner runner_;

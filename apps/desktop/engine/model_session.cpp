@@ -36,12 +36,13 @@ ModelSession::ModelSession(PipelineStore& pipelines, const ModelChoice& choice, 
                            Progress& progress)
     : choice_(choice), dtype_(storage_type(dtype, pipelines.device().capabilities())) {
   progress.say("reading " + choice.title);
-  opened_ = open_picture_model(choice.options, {}, warn());
+  model_ = open_model(choice.options, warn());
+  require_pictures(model_);
   progress.check();
   PictureViewOptions options{.dtype = dtype_, .warn = warn()};
   options.plan.slice_seconds = slice_seconds;
-  if (opened_.model.config.classes > 0) options.result = Result::probabilities;
-  view_ = std::make_unique<PictureView>(pipelines, opened_.model, opened_.preprocess, std::move(options));
+  if (model_.config.classes > 0) options.result = Result::probabilities;
+  view_ = std::make_unique<PictureView>(pipelines, model_, model_.preprocess, std::move(options));
 }
 
 Warn ModelSession::warn() {

@@ -16,7 +16,7 @@
 #include "images/image.h"
 #include "model/look/picture_view.h"
 #include "model/look/structure.h"
-#include "model/run/picture_model.h"
+#include "model/run/storage_type.h"
 #include "model/run/top_answers.h"
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/vk/device_facts.h"
@@ -50,8 +50,8 @@ class ModelSession {
   ModelSession& operator=(const ModelSession&) = delete;
 
   const ModelChoice& choice() const { return choice_; }
-  const Model& model() const { return opened_.model; }
-  const Preprocess& preprocess() const { return opened_.preprocess; }
+  const Model& model() const { return model_; }
+  const Preprocess& preprocess() const { return model_.preprocess; }
   DType dtype() const { return dtype_; }
   PictureView& view() { return *view_; }
   // Sentences about what was odd since the last call, each once.
@@ -76,7 +76,7 @@ class ModelSession {
   ModelChoice choice_;
   std::vector<std::string> warnings_;
   DType dtype_;
-  PictureModel opened_;
+  Model model_;
   std::unique_ptr<PictureView> view_;
 };
 

@@ -29,11 +29,18 @@ uint32_t sum_pixels(const ResampleTaps& taps, size_t line, std::span<const uint3
   return result;
 }
 
+// Those that are none have no lines.
+uint64_t columns_of(std::span<const ResamplePicture> pictures) {
+  size_t columns = 0;
+  for (const ResamplePicture& picture : pictures) columns = std::max(columns, picture.columns.lines.size());
+  return columns;
+}
+
 }  // namespace
 
 std::vector<uint32_t> resample_rows(std::span<const ResamplePicture> pictures,
                                     std::span<const uint32_t> pixels, uint64_t blocks) {
-  const uint64_t columns = pictures.front().columns.lines.size();
+  const uint64_t columns = columns_of(pictures);
   std::vector<uint32_t> out(blocks * block_rows * columns, unwritten_word);
   uint64_t block = 0, from = 0;
   for (const ResamplePicture& picture : pictures) {
@@ -51,10 +58,13 @@ std::vector<uint32_t> resample_rows(std::span<const ResamplePicture> pictures,
 
 std::vector<uint32_t> resample_columns(std::span<const ResamplePicture> pictures,
                                        std::span<const uint32_t> x) {
-  const uint64_t columns = pictures.front().columns.lines.size();
+  const uint64_t columns = columns_of(pictures);
+  uint64_t height = 0;
+  for (const ResamplePicture& picture : pictures) height = std::max(height, picture.rows.lines.size());
   std::vector<uint32_t> out;
   uint64_t block = 0;
   for (const ResamplePicture& picture : pictures) {
+    if (picture.rows.lines.empty()) out.resize(out.size() + height * columns, unwritten_word);
     for (uint64_t row = 0; row < picture.rows.lines.size(); ++row) {
       for (uint64_t column = 0; column < columns; ++column) {
         const bool inside = row >= picture.rows.begin && row < picture.rows.end &&

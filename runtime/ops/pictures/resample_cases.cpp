@@ -31,12 +31,16 @@ struct Batch {
   uint64_t blocks = 0;
 };
 
-// Two pictures, one of more rows than a block has, and room for more.
+// Two pictures, one of more rows than a block has, between them one that is none, and room for more.
 Batch two_pictures() {
   Batch batch;
   ResampleNeeds needs;
-  for (const auto& [width, height] : {std::pair<uint32_t, uint32_t>{31, 65}, {97, 40}}) {
+  for (const auto& [width, height] : {std::pair<uint32_t, uint32_t>{31, 65}, {0, 0}, {97, 40}}) {
     ResamplePicture& picture = batch.pictures.emplace_back();
+    if (width == 0) {
+      needs += resample_needs(picture);
+      continue;
+    }
     picture.width = width;
     picture.height = height;
     picture.columns = some_taps(width, columns, 5, width);
@@ -77,7 +81,7 @@ std::vector<OpCase> resample_columns_cases() {
       "two pictures",
       {{words({batch.blocks, VITRINE_RESAMPLE_BLOCK_ROWS, columns}, across)}, {words(batch.table)}},
       words(down).values, [](Graph& graph, std::span<const ValueId> ids) {
-        return resample_columns(graph, "y", ids[0], ids[1], 2, rows);
+        return resample_columns(graph, "y", ids[0], ids[1], 3, rows);
       }))};
 }
 

@@ -20,6 +20,7 @@ struct ResampleTaps {
   uint32_t begin = 0, end = 0;
 };
 
+// Without lines it is none: its place in the result is left as it is.
 struct ResamplePicture {
   uint32_t width = 0, height = 0;  // of the source pixels
   ResampleTaps columns, rows;
@@ -36,8 +37,22 @@ struct ResampleNeeds {
 };
 ResampleNeeds resample_needs(const ResamplePicture& picture);
 
-// Writes the table of pictures whose pixels follow one another. `blocks` is the room that the graph was
-// built with; the table must have room for blocks + the sum of the needs' words.
+// Writes the table of `pictures` pictures whose pixels follow one another. `blocks` is the room that the
+// graph was built with; the table must have room for blocks + the sum of the needs' words, else
+// Error(failed).
+class ResampleTableWriter {
+ public:
+  ResampleTableWriter(std::span<uint32_t> table, uint64_t blocks, uint64_t pictures);
+  void add(const ResamplePicture& picture);
+  // After the last one.
+  void finish();
+
+ private:
+  std::span<uint32_t> table_;
+  uint64_t blocks_, header_, at_;
+  uint64_t pixels_ = 0;
+  uint32_t block_ = 0, picture_ = 0;
+};
 void write_resample_table(std::span<const ResamplePicture> pictures, uint64_t blocks,
                           std::span<uint32_t> table);
 

@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <random>
 
+#include "runtime/ops/pictures/byte_values.h"
 #include "runtime/ops/pictures/pixel_values.h"
 #include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/ops/pictures/resample_table.h"
@@ -61,6 +62,11 @@ Batch make_batch(const std::vector<Size>& sizes, uint32_t columns, uint32_t rows
   ResampleNeeds needs;
   uint64_t seed = 7 * columns + rows;
   for (const auto [width, height] : sizes) {
+    if (width == 0) {  // none
+      batch.pictures.emplace_back();
+      needs += resample_needs(batch.pictures.back());
+      continue;
+    }
     ResamplePicture picture{.width = width, .height = height, .columns = {}, .rows = {}};
     const bool pad = padded && seed % 2 == 0;
     picture.columns = random_taps(width, columns, support, ++seed, pad ? 1 : 0, pad ? columns - 2 : ~0u);
@@ -85,7 +91,11 @@ HostTensor words(const std::vector<uint32_t>& values, Shape shape) {
 HostTensor words(const std::vector<uint32_t>& values) { return words(values, {values.size()}); }
 
 void check(const Batch& batch) {
-  const uint64_t columns = batch.pictures[0].columns.lines.size(), rows = batch.pictures[0].rows.lines.size();
+  uint64_t columns = 0, rows = 0;
+  for (const ResamplePicture& picture : batch.pictures) {
+    columns = std::max(columns, picture.columns.lines.size());
+    rows = std::max(rows, picture.rows.lines.size());
+  }
   const std::vector<uint32_t> middle = reference::resample_rows(batch.pictures, batch.pixels, batch.blocks);
   const std::vector<uint32_t> result = reference::resample_columns(batch.pictures, middle);
   INFO(batch.pictures.size() << " pictures to " << columns << " x " << rows);
@@ -125,6 +135,36 @@ TEST_CASE("resample equals the plain loops for sizes of one") {
 
 TEST_CASE("resample fills what the picture does not cover") {
   check(make_batch({{20, 30}, {21, 31}, {22, 70}}, 41, 67, 2, true));
+}
+
+TEST_CASE("resample leaves what pictures that are none have in the result") {
+  check(make_batch({{0, 0}, {20, 30}, {0, 0}, {0, 0}, {61, 70}, {0, 0}}, 23, 31, 2, true));
+}
+
+TEST_CASE("byte_values looks every byte of planes up in its channel's row") {
+  for (const BytePictures size : {BytePictures{1, 1, 1}, {3, 17, 23}, {2, 28, 28}, {5, 1, 7}}) {
+    for (const uint64_t channels : {1, 3}) {
+      const uint64_t plane = size.height * size.width, count = size.pictures * channels * plane;
+      const HostTensor values = test::random_tensor({channels, 256}, DType::f32, 5);
+      const std::vector<uint32_t> bytes = test::noise_picture(3, static_cast<uint32_t>((count + 3) / 4), 1);
+      test::OpCase result;
+      result.label = std::to_string(count) + " bytes in planes of " + std::to_string(plane);
+      result.exact = true;
+      result.inputs = {{words(bytes)}, {values}};
+      std::vector<double> expected;
+      for (uint64_t i = 0; i < count; ++i)
+        expected.push_back(values.values[i / plane % channels * 256 + (bytes[i / 4] >> (8 * (i % 4)) & 255)]);
+      result.expected = {expected};
+      result.build = [size](Graph& graph, std::span<const ValueId> in) {
+        return std::vector{byte_values(graph, "y", in[0], in[1], size)};
+      };
+      test::check_op(op_byte_values, result);
+    }
+  }
+  Graph graph;
+  CHECK_THROWS_AS(
+      byte_values(graph, "y", graph.input("x", {3}, DType::u32), graph.input("v", {1, 256}), {1, 1, 7}),
+      Error);
 }
 
 TEST_CASE("a table without enough room is refused") {

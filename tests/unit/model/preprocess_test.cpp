@@ -136,6 +136,54 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(read_preprocess(folder.path(), "hf", config).profile == "profile hf-dinov2");
 }
 
+TEST_CASE("what is written of a preprocessing is read back as the same") {
+  std::vector<Preprocess> all;
+  for (const char* name : {"timm", "hf", "torchvision", "clip", "siglip", "hf-deit", "hf-dinov2", "grey"}) {
+    all.push_back(profile_named(name, 224, 224));
+    all.push_back(profile_named(name, 96, 161));
+  }
+  all.push_back(cover_and_crop(28, 28, {0.1307}, {0.3081}));
+  all.push_back(cover_and_crop(32, 48, {0.4914, 0.4822, 0.4465}, {0.2, 0.1, 1.0 / 3}));
+  Preprocess contain = profile_named("timm", 224, 224);
+  contain.resize = ResizeRule::contain;
+  contain.fill = {124, 116, 104};
+  contain.filter = Filter::lanczos;
+  all.push_back(contain);
+  Preprocess crop = profile_named("clip", 100, 120);
+  crop.resize = ResizeRule::none;
+  crop.scale = ScaleRule::none;
+  crop.filter = Filter::hamming;
+  all.push_back(crop);
+  Preprocess factor = profile_named("hf", 64, 64);
+  factor.factor = 1 / 127.5;
+  factor.mean = {1};
+  factor.normalize = false;
+  all.push_back(factor);
+  for (const Preprocess& p : all) {
+    const Json json = Json::parse(hugging_face_json(p).dump(2));
+    INFO(p.to_string() << "\n" << json.dump(2));
+    const Preprocess again = read_hugging_face_preprocess(json, "", "p.json");
+    CHECK(again == p);
+    CHECK(again.profile == "p.json");
+    CHECK(vitrine::preprocess_of(Json::parse(to_json(p).dump()), {}, "t.json") == p);
+    // What is read without the library's own fields comes near: the same size and filter.
+    Json plain = json;
+    plain.erase("vitrine");
+    const Preprocess near = read_hugging_face_preprocess(plain, "", "p.json");
+    CHECK(near.height() == p.height());
+    CHECK(near.width() == p.width());
+    CHECK(near.filter == p.filter);
+  }
+  // What a class of transformers can say needs no field of ours.
+  for (const char* name : {"hf", "clip", "siglip", "hf-deit", "hf-dinov2"})
+    CHECK_FALSE(hugging_face_json(profile_named(name, 224, 224)).contains("vitrine"));
+  // One that was changed by hand is followed, beside ours.
+  Json changed = Json::parse(hugging_face_json(all[0]).dump());
+  changed["image_mean"] = {0.1, 0.2, 0.3};
+  CHECK(read_hugging_face_preprocess(changed, "", "p.json").mean == std::vector<double>{0.1, 0.2, 0.3});
+  CHECK(all[0] != all[1]);
+}
+
 TEST_CASE("preprocessing that makes no sense is refused in a sentence") {
   const auto hf = [](const char* text) {
     return read_hugging_face_preprocess(Json::parse(text), "", "p.json");
@@ -156,6 +204,16 @@ TEST_CASE("preprocessing that makes no sense is refused in a sentence") {
   CHECK_THROWS_MATCHES(hf(R"({"image_processor_type": "ViTImageProcessor", "size": 100000})"), Error,
                        says("16384"));
   CHECK_THROWS_MATCHES(hf(R"([1])"), Error, says("p.json"));
+  const auto own = [&](const std::string& fields) {
+    return hf((R"({"image_processor_type": "ViTImageProcessor", "vitrine": )" + fields + "}").c_str());
+  };
+  CHECK_THROWS_MATCHES(own(R"({"resize": "sometimes"})"), Error, says("short_side"));
+  CHECK_THROWS_MATCHES(own(R"({"rezise": "cover"})"), Error, says("rezise"));
+  CHECK_THROWS_MATCHES(own(R"({"resize": "cover"})"), Error, says("one size"));
+  CHECK_THROWS_MATCHES(own(R"({"fill": [1, 2]})"), Error, says("three bytes"));
+  CHECK_THROWS_MATCHES(own(R"({"fill": [1, 2, 256]})"), Error, says("three bytes"));
+  CHECK_THROWS_MATCHES(own(R"({"crop_pct": -1})"), Error, says("crop_pct"));
+  CHECK_THROWS_MATCHES(own("[]"), Error, says("p.json"));
   const auto timm = [](const char* text) {
     return read_timm_preprocess(Json::parse(text), ViTConfig{}, "c.json");
   };

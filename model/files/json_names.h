@@ -1,0 +1,36 @@
+// Words of JSON files that stand for an enumeration's values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/files/json_object.h"
+
+namespace vitrine {
+
+// `names` is a list of pairs, a value and its word.
+template <typename Names, typename Enum>
+std::string_view name_among(const Names& names, Enum value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+// Leaves `value` as it is where there is no such member; fails naming the words for one that isn't known.
+template <typename Names, typename Enum>
+void read_name(const JsonObject& object, const char* key, const Names& names, Enum& value) {
+  const auto text = object.text(key);
+  if (!text) return;
+  std::string expected;
+  for (const auto& [known, name] : names) {
+    if (name == *text) {
+      value = known;
+      return;
+    }
+    expected += (expected.empty() ? "" : ", ") + std::string(name);
+  }
+  object.fail(key, nlohmann::json(*text), "one of " + expected);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,58 @@
+// Pictures of any size on their way to a training's steps: the device resizes them into a state, some at a
+// time, while others are still decoded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model/pictures/picture_input.h"
+#include "runtime/graph/executable.h"
+#include "runtime/graph/pipeline_store.h"
+#include "runtime/graph/state_store.h"
+#include "train/train_config.h"
+
+namespace vitrine {
+
+class PictureFeed {
+ public:
+  // Has the device run a recording with what lies in one of its sets.
+  using HandOver = std::function<void(Executable&, uint32_t set)>;
+
+  // The device is given so many pixels at once, and a picture that has more alone. All have to outlive this.
+  // `states` must have the buffer "pictures" by the first flush().
+  PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateStore& states, TrainConfig config,
+              PlanOptions plan, uint64_t pixels_at_once, HandOver hand_over);
+
+  // What one picture may need; what needs more is resized by part_of() on the host.
+  const PictureCapacity& largest() const { return largest_; }
+  // The batch's next picture.
+  void add(PicturePart part);
+  // The batch is complete; what it lacks of its size becomes blank. The next picture is the next batch's
+  // first.
+  void flush();
+
+ private:
+  void submit();
+  Executable& recording(const ResampleNeeds& needs);
+
+  PipelineStore& pipelines_;
+  WeightStore& weights_;
+  StateStore& states_;
+  TrainConfig config_;
+  Preprocess preprocess_;
+  PlanOptions plan_;
+  HandOver hand_over_;
+  PictureCapacity largest_, usual_;
+
+  std::vector<PicturePart> pending_;
+  ResampleNeeds pending_needs_;
+  uint64_t first_ = 0;  // the number of the first of them in the batch
+
+  PictureCapacity capacity_;  // of the recording
+  std::unique_ptr<Executable> recording_;
+  uint32_t set_ = 0;
+};
+
+}  // namespace vitrine
