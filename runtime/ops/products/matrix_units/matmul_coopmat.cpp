@@ -71,8 +71,8 @@ double registers_of(const CoopmatShape& shape, const Capabilities& device) {
 }
 
 // Steps that have to be on their way until memory has answered. A software driver waits for nothing; and
-// where a subgroup's lanes share its registers, it has not been seen yet what the compiler makes of more of
-// them.
+// Intel's compiler takes 18 to 56 registers of its 128 or 256 for each further step, which most tiles haven't
+// got.
 uint32_t steps_of_latency(const CoopmatShape& shape, const Capabilities& device) {
   constexpr uint32_t most = 3;  // of the shader
   if (device.type == DeviceType::cpu || device.subgroup_registers != 0) return 1;
