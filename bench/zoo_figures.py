@@ -121,7 +121,8 @@ def tiled_work(c):
 
 def coopmat_work(c):
     matrices = c["matrices_m"] * c["matrices_n"]
-    return Work(2 * matrices * c["matrix_m"] * c["matrix_n"] * c["step_k"] / c["subgroup_size"], matrix=True)
+    k = c["step_k"] * c["ahead"]
+    return Work(2 * matrices * c["matrix_m"] * c["matrix_n"] * k / c["subgroup_size"], matrix=True)
 
 
 def attention_work(c, nested, innermost):

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -110,6 +111,17 @@ TEST_CASE("bench --trace writes the timeline of a loop with both sets in flight"
   }
   CHECK(std::ranges::any_of(dispatches, [](const Json& one) { return one.at("name") == "matmul"; }) ==
         !dispatches.empty());
+
+  // The timeline begins with what is first, and dispatches follow each other without a part in common,
+  // counted in nanoseconds: viewers would nest one in the other.
+  std::vector<std::pair<int64_t, int64_t>> times;
+  for (const Json& dispatch : dispatches)
+    times.emplace_back(std::llround(begin_of(dispatch) * 1e3), std::llround(end_of(dispatch) * 1e3));
+  std::ranges::sort(times);
+  for (size_t i = 1; i < times.size(); ++i) CHECK(times[i - 1].second <= times[i].first);
+  double earliest = begin_of(spans.at({"fill", 0}));
+  for (const auto& [key, event] : spans) earliest = std::min(earliest, begin_of(event));
+  CHECK(earliest == 0);
 
   double copies = 0;
   for (const auto& [key, event] : spans) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/cost.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/util/error.h"
@@ -291,6 +292,44 @@ TEST_CASE("matmul takes large matrix tiles for large products and small ones whe
   without = device;
   without.has = Need::storage16 | Need::fp16 | Need::coopmat | Need::coopmat2 | Need::subgroup_control;
   CHECK(refuse_coopmat2(context_of(probe, without)));
+}
+
+TEST_CASE("matmul's matrix units have as many steps on their way as take the time that memory does") {
+  for (const bool rounded : {false, true}) {
+    for (const Capabilities& device : {hopper(), rdna3()}) {
+      const DeviceRates rates = rates_of(device);
+      size_t further = 0;
+      const std::vector<CoopmatShape> shapes = coopmat_shapes(device, rounded);
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        const CoopmatShape& shape = shapes[i];
+        CAPTURE(shape.name());
+        const double step =
+            static_cast<double>(shape.tile_m()) * shape.tile_n() * shape.step_k / rates.matrix_multiply_adds;
+        if (shape.ahead == 1) continue;
+        ++further;
+        // Behind the one that is like it, whose only step doesn't suffice, and no more of them than suffice.
+        REQUIRE(i > 0);
+        CHECK(shape.name().starts_with(shapes[i - 1].name() + "/ahead"));
+        CHECK(shape.registers > shapes[i - 1].registers);
+        CHECK(shape.shared_bytes() == shapes[i - 1].shared_bytes());
+        CHECK(step * (shape.ahead - 1) < rates.memory_latency);
+      }
+      CHECK(further > 0);
+    }
+  }
+  Capabilities cpu = discrete_device(8);
+  cpu.type = DeviceType::cpu;
+  CHECK(std::ranges::all_of(coopmat_shapes(cpu), [](const CoopmatShape& shape) { return shape.ahead == 1; }));
+
+  const Capabilities device = hopper();
+  const auto ahead = [&](uint64_t m, uint64_t n, uint64_t k) {
+    const Graph graph = matmul_graph(m, n, k, DType::f16);
+    return lower_coopmat(context_of(graph, device)).dispatches.at(0).constant("ahead");
+  };
+  const Graph probe = matmul_graph(16, 16, 16, DType::f16);
+  if (context_of(probe, device).missing("matmul_coopmat", "f16")) return;
+  CHECK(ahead(197, 192, 768) > 1);      // few workgroups, each waits alone
+  CHECK(ahead(50432, 3072, 768) == 1);  // so many that they fill each other's gaps
 }
 
 TEST_CASE("attention's matrix units fit every width up to 256") {

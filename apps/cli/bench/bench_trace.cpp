@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -39,7 +40,13 @@ std::string title_of(const TraceSpan& span) {
   return span.name + " " + std::to_string(span.run) + " (" + set + ")";
 }
 
-Json event_of(const TraceSpan& span) {
+// In whole nanoseconds: what follows another span begins just where that ends, for viewers that nest what
+// overlaps.
+double nanoseconds(double seconds) { return std::round(seconds * 1e9); }
+
+// `first` is when the timeline begins.
+Json event_of(const TraceSpan& span, double first) {
+  const double begin = nanoseconds(span.begin - first), end = nanoseconds(span.end - first);
   Json arguments{{"run", span.run}, {"set", std::string(1, static_cast<char>('A' + span.set))}};
   if (!span.operator_name.empty()) arguments["node"] = span.name;
   return {{"name", title_of(span)},
@@ -47,8 +54,8 @@ Json event_of(const TraceSpan& span) {
           {"ph", "X"},
           {"pid", process},
           {"tid", number_of(span.lane)},
-          {"ts", span.begin * 1e6},
-          {"dur", std::max(0.0, span.end - span.begin) * 1e6},
+          {"ts", begin / 1e3},
+          {"dur", std::max(0.0, end - begin) / 1e3},
           {"args", std::move(arguments)}};
 }
 
@@ -73,7 +80,9 @@ Json chrome_trace(const LoopTrace& trace, const std::string& title) {
     events.push_back(
         named("thread_sort_index", number_of(lane.lane), {{"sort_index", number_of(lane.lane)}}));
   }
-  for (const TraceSpan& span : trace.spans) events.push_back(event_of(span));
+  const auto first_span = std::ranges::min_element(trace.spans, {}, &TraceSpan::begin);
+  const double first = first_span == trace.spans.end() ? 0 : first_span->begin;
+  for (const TraceSpan& span : trace.spans) events.push_back(event_of(span, first));
   return {{"displayTimeUnit", "ms"},
           {"otherData",
            {{"title", title}, {"device_clock", trace.clocks}, {"uncertainty_us", trace.uncertainty * 1e6}}},

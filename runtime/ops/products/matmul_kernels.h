@@ -167,6 +167,7 @@ struct CoopmatShape {
   uint32_t subgroups_m = 0, subgroups_n = 0;  // of a workgroup
   uint32_t matrices_m = 0, matrices_n = 0;    // of a subgroup
   uint32_t step_k = 0, buffers = 0;           // two buffers: the next step is staged beside this one
+  uint32_t ahead = 1;                         // steps whose loads are on their way
   double speed = 1;                           // of the units' rate (TileWorth::matrix_speed)
   double registers = 0;                       // of an invocation
   bool halves = true;    // the device lists sums of f16, as which the accumulators can be stored

@@ -18,6 +18,9 @@
 //               eight rows which a matrix load reads at once begin in eight different groups of banks.
 //               With two buffers the next step is written beside the one that is multiplied, and a step costs
 //               one barrier; with one buffer it costs two
+//   ahead       steps whose loads are on their way while one is multiplied, each in registers of its own: Vulkan
+//               copies nothing to shared memory behind the shader's back. Two or three where a step is multiplied in
+//               less time than memory takes; a pass through the loop is then as many steps, so that no registers move
 //   subgroup    matrices_m x matrices_n accumulators of matrix_m x matrix_n (f32), in registers
 //   store       where nothing is fused and the subgroup's part is whole, straight from the accumulators.
 //               Else a strip of matrix_m rows at a time through shared memory, because only there it is known
@@ -97,13 +100,14 @@ layout(constant_id = 16) const bool by_four = false;    // N is a multiple of 4
 layout(constant_id = 17) const bool store_directly = false;  // nothing is fused, rows of C are 16-byte aligned
 layout(constant_id = 18) const uint panel = 16;              // rows of tiles
 layout(constant_id = 19) const bool sliced = false;          // K is cut; else compilers see where it begins and ends
+layout(constant_id = 20) const uint ahead = 1;               // 1 to 3
 
 #ifdef PATCHES
-#define PATCHES_FIRST_ID 20
+#define PATCHES_FIRST_ID 21
 #include "lib/patches.glsl"
 #endif
 #ifdef ROUNDED
-#define ROUNDED_FIRST_ID 20
+#define ROUNDED_FIRST_ID 21
 #include "lib/rounded.glsl"
 #else
 const bool a_turned = false, w_turned = false;
@@ -257,61 +261,78 @@ void main() {
   const float factor = scaled ? half_range_factor(largest) : 1.0;
 #endif
 
-  Eight next_a[loads_a], next_w[loads_w];
-#define FETCH_STEP(k)                                                      \
-  {                                                                        \
-    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                        \
-      next_a[i] = fetch_a(start_a[i], (k) + 8 * share_eight(i, a_turned, tile_m)); \
-    }                                                                      \
-    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                        \
-      next_w[i] = fetch_w(start_w[i], (k) + 8 * share_eight(i, w_turned, tile_n)); \
-    }                                                                      \
+  // Step number i of the slice is fetched to set i % ahead, and has left it when step i + ahead is.
+  Eight next_a[ahead * loads_a], next_w[ahead * loads_w];
+#define FETCH_STEP(set, k)                                                                     \
+  {                                                                                            \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                            \
+      next_a[(set)*loads_a + i] = fetch_a(start_a[i], (k) + 8 * share_eight(i, a_turned, tile_m)); \
+    }                                                                                          \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                            \
+      next_w[(set)*loads_w + i] = fetch_w(start_w[i], (k) + 8 * share_eight(i, w_turned, tile_n)); \
+    }                                                                                          \
   }
-#define PUT_STEP(place)                                                                              \
-  {                                                                                                  \
-    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                                  \
-      if (items_a % threads == 0 || thread + i * threads < items_a) {                                \
-        memory[(place) + share_place(i, a_turned, tile_m)] = packed(next_a[i], factor);              \
-      }                                                                                              \
-    }                                                                                                \
-    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                                  \
-      if (items_w % threads == 0 || thread + i * threads < items_w) {                                \
-        memory[(place) + tile_of_w + share_place(i, w_turned, tile_n)] = packed(next_w[i], 1.0);     \
-      }                                                                                              \
-    }                                                                                                \
+#define PUT_STEP(set, place)                                                                                     \
+  {                                                                                                              \
+    [[unroll]] for (uint i = 0; i < loads_a; ++i) {                                                              \
+      if (items_a % threads == 0 || thread + i * threads < items_a) {                                            \
+        memory[(place) + share_place(i, a_turned, tile_m)] = packed(next_a[(set)*loads_a + i], factor);          \
+      }                                                                                                          \
+    }                                                                                                            \
+    [[unroll]] for (uint i = 0; i < loads_w; ++i) {                                                              \
+      if (items_w % threads == 0 || thread + i * threads < items_w) {                                            \
+        memory[(place) + tile_of_w + share_place(i, w_turned, tile_n)] = packed(next_w[(set)*loads_w + i], 1.0); \
+      }                                                                                                          \
+    }                                                                                                            \
   }
 
   Sum sums[matrices_m * matrices_n];
   [[unroll]] for (uint i = 0; i < matrices_m * matrices_n; ++i) sums[i] = Sum(0.0);
 
-  FETCH_STEP(begin)
-  PUT_STEP(0)
+#define MULTIPLY_STEP(place)                                                                                    \
+  [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) {                                                   \
+    coopmat<float16_t, gl_ScopeSubgroup, matrix_m, matrix_k, gl_MatrixUseA> rows[matrices_m];                   \
+    [[unroll]] for (uint i = 0; i < matrices_m; ++i) {                                                          \
+      coopMatLoad(rows[i], memory, (place) + (subgroup_row + i * matrix_m) * pitch + kk / 8, pitch,             \
+                  gl_CooperativeMatrixLayoutRowMajor);                                                          \
+    }                                                                                                           \
+    [[unroll]] for (uint j = 0; j < matrices_n; ++j) {                                                          \
+      coopmat<float16_t, gl_ScopeSubgroup, matrix_k, matrix_n, gl_MatrixUseB> columns;                          \
+      coopMatLoad(columns, memory, (place) + tile_of_w + (subgroup_column + j * matrix_n) * pitch + kk / 8,     \
+                  pitch, gl_CooperativeMatrixLayoutColumnMajor);                                                \
+      [[unroll]] for (uint i = 0; i < matrices_m; ++i) {                                                        \
+        sums[i * matrices_n + j] = coopMatMulAdd(rows[i], columns, sums[i * matrices_n + j]);                   \
+      }                                                                                                         \
+    }                                                                                                           \
+  }
+
+  FETCH_STEP(0, begin)
+  if (ahead > 1 && begin + step_k < end) FETCH_STEP(1 % ahead, begin + step_k)
+  if (ahead > 2 && begin + 2 * step_k < end) FETCH_STEP(2 % ahead, begin + 2 * step_k)
+  PUT_STEP(0, 0)
   barrier();
   uint place = 0;
+#define STEP(set)                                                       \
+  {                                                                     \
+    if (k + ahead * step_k < end) FETCH_STEP(set, k + ahead * step_k)   \
+    MULTIPLY_STEP(place)                                                \
+    if (buffers == 1) barrier();                                        \
+    if (buffers == 2) place = buffer_size - place;                      \
+    if (k + step_k < end) PUT_STEP(((set) + 1) % ahead, place)          \
+    barrier();                                                          \
+  }
   [[dont_unroll]] for (uint k = begin; k < end; k += step_k) {
-    const bool more = k + step_k < end;
-    if (more) FETCH_STEP(k + step_k)
-
-    [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) {
-      coopmat<float16_t, gl_ScopeSubgroup, matrix_m, matrix_k, gl_MatrixUseA> rows[matrices_m];
-      [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
-        coopMatLoad(rows[i], memory, place + (subgroup_row + i * matrix_m) * pitch + kk / 8, pitch,
-                    gl_CooperativeMatrixLayoutRowMajor);
-      }
-      [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
-        coopmat<float16_t, gl_ScopeSubgroup, matrix_k, matrix_n, gl_MatrixUseB> columns;
-        coopMatLoad(columns, memory, place + tile_of_w + (subgroup_column + j * matrix_n) * pitch + kk / 8, pitch,
-                    gl_CooperativeMatrixLayoutColumnMajor);
-        [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
-          sums[i * matrices_n + j] = coopMatMulAdd(rows[i], columns, sums[i * matrices_n + j]);
-        }
-      }
+    STEP(0)
+    if (ahead > 1) {
+      k += step_k;
+      if (k >= end) break;
+      STEP(1 % ahead)
     }
-
-    if (buffers == 1) barrier();
-    if (buffers == 2) place = buffer_size - place;
-    if (more) PUT_STEP(place)
-    barrier();
+    if (ahead > 2) {
+      k += step_k;
+      if (k >= end) break;
+      STEP(2 % ahead)
+    }
   }
 
 #ifdef ROUNDED

@@ -61,14 +61,17 @@ OpCase make_case(const Product& product, const OpDef& op = op_matmul) {
 }
 
 // A few arrangements, since a software driver compiles each for seconds: the first and the last, one buffer,
-// and slices of K, also more than it has steps.
+// two and three steps on their way, and slices of K, also more than it has steps.
 std::vector<CoopmatShape> some_of(const std::vector<CoopmatShape>& shapes) {
   if (shapes.empty()) return {};
   std::vector<CoopmatShape> picked{shapes.front(), shapes.back(), shapes[shapes.size() / 2], shapes.front(),
                                    shapes.back()};
+  for (CoopmatShape& shape : picked) shape.ahead = 1;
+  picked[1].ahead = 3;
   picked[2].buffers = 1;
   picked[3].slices = 3;
   picked[4].slices = 8;
+  picked[4].ahead = 2;
   return picked;
 }
 std::vector<CoopmatShape> some_listed(const Capabilities& device) {

@@ -154,15 +154,20 @@ const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_f
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
 constexpr size_t most_arrangements = 99;
-// Every arrangement in every way to stage it.
+// Every arrangement with steps of each length, one buffer and two, and one to three steps on their way.
 std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& shapes,
                                               const Capabilities& device) {
+  struct Staging {
+    uint32_t step_k, buffers, ahead;
+  };
   std::vector<CoopmatShape> out;
   for (CoopmatShape shape : shapes) {
-    for (const auto& [step_k, buffers] : {std::pair{32u, 2u}, {16u, 1u}, {8u, 2u}}) {
+    if (shape.ahead > 1) continue;  // another one's arrangement
+    for (const auto& [step_k, buffers, ahead] : {Staging{32, 2, 1}, {16, 1, 2}, {shape.matrix.k, 2, 3}}) {
       if (step_k % shape.matrix.k != 0) continue;
       shape.step_k = step_k;
       shape.buffers = buffers;
+      shape.ahead = ahead;
       if (shape.shared_bytes() <= device.max_shared_bytes) out.push_back(shape);
     }
   }

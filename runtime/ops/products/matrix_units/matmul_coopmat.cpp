@@ -2,8 +2,10 @@
 // listed shape, and of a flexible one.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matmul_kernels.h"
@@ -60,11 +62,24 @@ double registers_of(const CoopmatShape& shape, const Capabilities& device) {
   const uint32_t rows = shape.matrices_m * matrix.m, columns = shape.matrices_n * matrix.n;
   const uint32_t operands = early ? (rows + columns) * shape.step_k / 2 : (rows + matrix.n) * matrix.k / 2;
   const auto loads = [&](uint32_t lines) { return ceil_div(lines * shape.step_k / 8, shape.threads()); };
-  // Eight values and their address; of f32 they take four more, and columns' addresses their part.
-  const double more = early ? 6.0 : 4.0;
-  const double each = (early ? 8.0 : 5.0) + (shape.rounded ? more : 0.0);
+  // Eight values for each step that is on its way, and their address; where they are f32, columns have longer
+  // ones.
+  const double values = shape.rounded ? 8 : 4, longer = shape.rounded ? 6 : 4;
+  const double each = values * shape.ahead + (early ? longer : 1);
   return static_cast<double>(rows * columns + operands) / shape.subgroup_size +
          each * static_cast<double>(loads(shape.tile_m()) + loads(shape.tile_n()));
+}
+
+// Steps that have to be on their way until memory has answered. A software driver waits for nothing; and
+// Intel's compiler takes 18 to 56 registers of its 128 or 256 for each further step, which most tiles haven't
+// got.
+uint32_t steps_of_latency(const CoopmatShape& shape, const Capabilities& device) {
+  constexpr uint32_t most = 3;  // of the shader
+  if (device.type == DeviceType::cpu || device.subgroup_registers != 0) return 1;
+  const DeviceRates rates = rates_of(device);
+  const double step = static_cast<double>(shape.tile_m()) * shape.tile_n() * shape.step_k;
+  return static_cast<uint32_t>(
+      std::clamp(std::ceil(rates.memory_latency * rates.matrix_multiply_adds / step), 1.0, 1.0 * most));
 }
 
 // How far the steps go and whether they have two buffers. The first that fits is taken.
@@ -104,14 +119,33 @@ bool stage(CoopmatShape& shape, const Capabilities& device) {
   });
 }
 
+// The shape, and where its steps are shorter than memory takes the same with more of them on their way, as
+// far as there are registers for them.
+void add_with_loads_ahead(const CoopmatShape& shape, const Capabilities& device,
+                          std::vector<CoopmatShape>& shapes) {
+  shapes.push_back(shape);
+  if (shape.buffers == 1) return;  // it lacks room already
+  CoopmatShape further = shape;
+  for (further.ahead = steps_of_latency(shape, device); further.ahead > 1; --further.ahead) {
+    further.registers = registers_of(further, device);
+    if (!fits(further, device)) continue;
+    shapes.push_back(further);
+    return;
+  }
+}
+
 // Nothing when no staging of it fits the device.
 std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShape& matrix,
                                      uint32_t subgroup_size, double speed, const Capabilities& device,
                                      bool rounded) {
   if (a.rows % matrix.m != 0 || a.columns % matrix.n != 0) return std::nullopt;
-  CoopmatShape shape{
-      matrix, subgroup_size, a.subgroups_m, a.subgroups_n, a.rows / matrix.m, a.columns / matrix.n, 0,
-      0,      speed};
+  CoopmatShape shape{.matrix = matrix,
+                     .subgroup_size = subgroup_size,
+                     .subgroups_m = a.subgroups_m,
+                     .subgroups_n = a.subgroups_n,
+                     .matrices_m = a.rows / matrix.m,
+                     .matrices_n = a.columns / matrix.n,
+                     .speed = speed};
   shape.halves = lists_half_sums(device, matrix);
   shape.rounded = rounded;
   if (!stage(shape, device)) return std::nullopt;
@@ -126,14 +160,12 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
   const uint32_t depth = to_u32(round_up(16, grain.k));
   if (a.rows % grain.m != 0 || a.columns % grain.n != 0 || depth % 8 != 0) return std::nullopt;
   if (std::max({a.rows, a.columns, depth}) > device.flexible_max_dimension) return std::nullopt;
-  CoopmatShape shape{{a.rows, a.columns, depth, "f16", "f16", "f32", "f32"},
-                     subgroup_size,
-                     a.subgroups_m,
-                     a.subgroups_n,
-                     1,
-                     1,
-                     0,
-                     0};
+  CoopmatShape shape{.matrix = {a.rows, a.columns, depth, "f16", "f16", "f32", "f32"},
+                     .subgroup_size = subgroup_size,
+                     .subgroups_m = a.subgroups_m,
+                     .subgroups_n = a.subgroups_n,
+                     .matrices_m = 1,
+                     .matrices_n = 1};
   shape.rounded = rounded;
   if (!stage(shape, device)) return std::nullopt;
   return shape;
@@ -185,7 +217,8 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
                           {"by_four", sizes.n % 4 == 0},
                           {"store_directly", directly},
                           {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())},
-                          {"sliced", slices.count > 1}});
+                          {"sliced", slices.count > 1},
+                          {"ahead", shape.ahead}});
   add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
   // A and W are bound by eights or by single values; images always, and their W by eights or by fours. What
@@ -266,7 +299,7 @@ TileWorth CoopmatShape::worth() const {
           .instructions = staged * staged_load + fragments / 16 * fragment_load +
                           products * subgroup_size * product + threads() * loop,
           .instructions_once = stored_sum * tile_m() * tile_n() + beginning * threads(),
-          .ahead = buffers - 1,
+          .ahead = buffers > 1 ? ahead : 0,
           .matrix_units = true,
           .matrix_speed = speed};
 }
@@ -277,6 +310,7 @@ std::string CoopmatShape::name() const {
   };
   return by(subgroups_m, subgroups_n) + "/" + by(matrices_m, matrices_n) + "/" + by(matrix.m, matrix.n) +
          "x" + std::to_string(matrix.k) + "/" + std::to_string(subgroup_size) +
+         (ahead > 1 ? "/ahead" + std::to_string(ahead) : "") +
          (slices > 1 ? "/slices" + std::to_string(slices) : "");
 }
 
@@ -291,7 +325,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device, bool rounde
       for (const Arrangement& arrangement : arrangements) {
         if (!is_offered(arrangement, device)) continue;
         if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device, rounded)) {
-          shapes.push_back(*shape);
+          add_with_loads_ahead(*shape, device, shapes);
         }
       }
     }
@@ -338,7 +372,7 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device, bo
     for (const Arrangement& arrangement : arrangements) {
       if (!is_offered(arrangement, device)) continue;
       if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device, rounded)) {
-        shapes.push_back(*shape);
+        add_with_loads_ahead(*shape, device, shapes);
       }
     }
   }
