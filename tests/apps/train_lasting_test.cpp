@@ -1,6 +1,4 @@
 // What a training loses to numbers that aren't finite, to being killed and to growing longer: nothing.
-#include <signal.h>
-#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -22,7 +20,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;
-using test::lines_of, test::TrainSetting;
+using test::lines_of, test::train_through_kills, test::TrainSetting;
 namespace fs = std::filesystem;
 
 bool all_finite(const fs::path& file) {
@@ -390,18 +388,7 @@ TEST_CASE("training with validation that is killed at any moment comes to the sa
   int killed = 0;
   for (int training = 0; killed < 12; ++training) {
     const std::string out = "out" + std::to_string(training);
-    test::CommandResult result;
-    do {
-      test::RunningCommand command(setting.arguments(out, {"--resume", "--checkpoint-seconds", "0"}));
-      if (killed < 12) {
-        usleep(static_cast<useconds_t>(random() % 700'000));
-        command.send(SIGKILL);
-      }
-      result = command.wait();
-      if (result.status == 128 + SIGKILL) ++killed;
-      INFO(result.err);
-      REQUIRE((result.status == 0 || result.status == 128 + SIGKILL));
-    } while (result.status != 0);
+    train_through_kills(setting, out, random, killed, 12);
     CHECK(files(out) == wanted);
     CHECK(names_in(setting.folder / out) == names_in(setting.folder / "whole"));
     CHECK(names_in(setting.folder / (out + "/checkpoints")) ==

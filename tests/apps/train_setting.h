@@ -2,6 +2,10 @@
 // share.
 #pragma once
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -69,6 +73,24 @@ struct TrainSetting {
     return read_whole_file(folder / (out + "/model.safetensors"));
   }
 };
+
+// Trains to the end, saving all the time, and being killed at random moments and taken up again until `most`
+// were killed of all trainings that count them.
+inline void train_through_kills(const TrainSetting& setting, const std::string& out, std::mt19937& random,
+                                int& killed, int most) {
+  CommandResult result;
+  do {
+    RunningCommand command(setting.arguments(out, {"--resume", "--checkpoint-seconds", "0"}));
+    if (killed < most) {
+      usleep(static_cast<useconds_t>(random() % 700'000));
+      command.send(SIGKILL);
+    }
+    result = command.wait();
+    if (result.status == 128 + SIGKILL) ++killed;
+    INFO(result.err);
+    REQUIRE((result.status == 0 || result.status == 128 + SIGKILL));
+  } while (result.status != 0);
+}
 
 inline std::vector<nlohmann::json> lines_of(const std::string& text) {
   std::vector<nlohmann::json> lines;

@@ -24,7 +24,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 using Setting = test::TrainSetting;
-using test::lines_of, test::write_pictures;
+using test::lines_of, test::train_through_kills, test::write_pictures;
 
 }  // namespace
 
@@ -120,24 +120,12 @@ TEST_CASE("training that is killed at any moment goes on to the same bytes") {
   test::test_device();
   const Setting setting;
   REQUIRE(setting.train("whole").status == 0);
-  const std::vector<std::string> often{"--resume", "--checkpoint-seconds", "0"};
   std::mt19937 random(7);
   // Where it reaches its end before ten were killed, another one begins.
   int killed = 0;
   for (int training = 0; killed < 10; ++training) {
     const std::string out = "out" + std::to_string(training);
-    test::CommandResult result;
-    do {
-      test::RunningCommand command(setting.arguments(out, often));
-      if (killed < 10) {
-        usleep(static_cast<useconds_t>(random() % 700'000));
-        command.send(SIGKILL);
-      }
-      result = command.wait();
-      if (result.status == 128 + SIGKILL) ++killed;
-      INFO(result.err);
-      REQUIRE((result.status == 0 || result.status == 128 + SIGKILL));
-    } while (result.status != 0);
+    train_through_kills(setting, out, random, killed, 10);
     CHECK(setting.model(out) == setting.model("whole"));
     REQUIRE(training < 20);
   }
