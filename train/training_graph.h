@@ -16,7 +16,15 @@ namespace vitrine {
 // What a step and a test are given of pictures.
 enum class StepImages : uint8_t {
   numbers,  // input "image" [B, C, H, W] f32
-  // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
+  // Inputs "bytes", planes one after the other with four bytes a word, and "values" [C, 256] f32 with what
+  // each byte becomes.
+  bytes,
+  // The state "pictures" [B, H, W] u32, which make_picture_graph() fills, and "values".
+  pictures,
+};
+inline constexpr std::string_view pictures_buffer = "pictures";
+
+// Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B], not
 // weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The gradients of
 // the weighted sum of losses are stored in theirs; with `update`, the parameters are updated too, unless a
