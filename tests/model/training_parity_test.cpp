@@ -28,7 +28,7 @@ const std::filesystem::path folder = std::filesystem::path(VITRINE_TEST_DATA) / 
 constexpr int projections = 16;
 // Where products are rounded to f16: some three times what Mesa's software driver comes to.
 const nlohmann::json rounded_limits{
-    {"loss", 3e-4}, {"first_gradient", 2e-3}, {"last_gradient", 1e-2}, {"final", 1e-2}};
+    {"loss", 1e-3}, {"first_gradient", 2e-3}, {"last_gradient", 6e-2}, {"final", 1e-2}};
 
 // One epoch, gone through in the same order every time.
 struct Samples {
@@ -260,8 +260,8 @@ TEST_CASE("four blocks whose products are rounded on matrix units train beside P
   TrainerOptions options;
   const size_t rounded = prefer_matrix_units(config, layout_of(config.model), options.plan);
   if (rounded == 0) SKIP("the device has no matrix units that these products use");
-  // A layer has a product, and two in its derivative; a block has four layers.
-  CHECK(rounded >= 3 * 4 * config.model.depth);
+  // A layer has a product, and two in its derivative; a block has four layers, and attention twice.
+  CHECK(rounded >= (3 * 4 + 2) * config.model.depth);
   check("vit192", options, true, Precision::f16);
 }
 TEST_CASE("blocks that are computed again train as in PyTorch") {
