@@ -22,6 +22,7 @@
 #include "runtime/vk/compiler_figures.h"
 #include "runtime/vk/device_facts.h"
 #include "runtime/vk/shared_memory.h"
+#include "train/training_graph.h"
 
 namespace vitrine::cli {
 namespace {
@@ -33,6 +34,7 @@ struct DoctorOptions {
   std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
                                     "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
+  std::vector<std::string> trainings;  // configurations, instead of these models
   bool candidates = false;
   std::vector<std::string> halved;  // names of specialization constants
   std::string input, only;
@@ -82,6 +84,22 @@ void require_memory(const PlannedModel& model, const Capabilities& device) {
   }
 }
 
+// The steps of trainings, of f32 and of what f16 keeps of it.
+std::vector<PlannedModel> plan_trainings(const DoctorOptions& options, const std::vector<DType>& dtypes,
+                                         const Capabilities& device) {
+  const PlanOptions plan_options = cli::plan_options(options.flags);
+  std::vector<PlannedModel> steps;
+  for (const std::string& path : options.trainings) {
+    TrainConfig config = read_train_config(path);
+    for (const DType type : dtypes) {
+      config.precision = type == DType::f16 ? Precision::f16 : Precision::f32;
+      steps.push_back({path, type, config.batch_size,
+                       make_plan(make_step_graph(config, layout_of(config.model)), device, plan_options)});
+    }
+  }
+  return steps;
+}
+
 std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::string& dtype,
                                       const Capabilities& device) {
   std::vector<DType> dtypes;
@@ -91,6 +109,7 @@ std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::s
     dtypes.push_back(DType::f32);
     if (device.supports(Need::storage16)) dtypes.push_back(DType::f16);
   }
+  if (!options.trainings.empty()) return plan_trainings(options, dtypes, device);
   const PlanOptions plan_options = cli::plan_options(options.flags);
   std::vector<PlannedModel> models;
   for (const std::string& arch : options.archs) {
@@ -393,6 +412,11 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command
+      ->add_option("--train", options->trainings,
+                   "Configurations of trainings: with --compile-only, plan their steps instead of --arch")
+      ->needs(compile_only)
+      ->delimiter(',');
   command->add_option("--variant", options->flags.variants,
                       "Forces kernels: op=kernel[,op=kernel:configuration] (else VITRINE_VARIANT)");
   command->add_flag("--candidates", options->candidates,

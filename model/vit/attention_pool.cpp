@@ -59,7 +59,8 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
                           .key_width = width,
                           .value_width = width,
                           .v_offset = dim,
-                          .store_lse = keep_lse || builder.training()}};
+                          .store_lse = keep_lse || builder.training(),
+                          .rounded = builder.rounded()}};
   const AttentionResult fused = attention(graph, path("attend"), q, kv, kv, attended.options);
   attended.lse = fused.lse;
   attended.heads = fused.out;

@@ -3,23 +3,12 @@
 #ifndef VITRINE_ROUNDED_GLSL
 #define VITRINE_ROUNDED_GLSL
 #include "half_range.glsl"
+#include "eight.glsl"
 
 layout(constant_id = ROUNDED_FIRST_ID) const bool a_turned = false;       // A is [k][m]
 layout(constant_id = ROUNDED_FIRST_ID + 1) const bool w_turned = false;   // W is [k][n]
 layout(constant_id = ROUNDED_FIRST_ID + 2) const bool a_by_four = false;  // A's rows are read by four
 layout(constant_id = ROUNDED_FIRST_ID + 3) const bool w_by_four = false;
 layout(constant_id = ROUNDED_FIRST_ID + 4) const bool scaled = false;  // A is multiplied by what its largest value asks for
-
-// Eight values of a row, as they are fetched.
-struct Eight {
-  vec4 low, high;
-};
-uvec2 round_four(vec4 four) {
-  const f16vec4 halves = f16vec4(four);
-  return uvec2(packFloat2x16(halves.xy), packFloat2x16(halves.zw));
-}
-uvec4 packed(Eight eight, float factor) {
-  return uvec4(round_four(eight.low * factor), round_four(eight.high * factor));
-}
 
 #endif

@@ -48,6 +48,24 @@ TEST_CASE("vitrine doctor --compile-only shows what a model's pipelines are") {
   CHECK(last["device"] == device.name);
 }
 
+TEST_CASE("vitrine doctor --compile-only shows what the pipelines of a training's step are") {
+  test::test_device();
+  const std::string training = VITRINE_TEST_DATA "/../configs/digits.json";
+  const test::CommandResult json =
+      doctor({"--compile-only", "--json", "--dtype", "f32", "--train", training});
+  CHECK(json.status == 0);
+  std::istringstream lines(json.out);
+  std::vector<nlohmann::json> models;
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json parsed = nlohmann::json::parse(line);
+    if (parsed.contains("model")) models.push_back(std::move(parsed));
+  }
+  REQUIRE(models.size() == 1);
+  CHECK(models[0]["model"] == training);
+  CHECK(models[0]["kernels"].contains("attention_gradient"));
+  CHECK(models[0]["kernels"].contains("adam_step"));
+}
+
 TEST_CASE("vitrine doctor --model shows how large the numbers of each layer get") {
   test::test_device();
   const std::filesystem::path fixture =
@@ -113,6 +131,9 @@ TEST_CASE("vitrine doctor refuses what makes no sense") {
   test::test_device();
   CHECK(doctor({"--compile-only", "--batch", "0"}).status == 2);
   CHECK(doctor({"--compile-only", "--only", "matmul"}).status == 2);
+  const std::string training = VITRINE_TEST_DATA "/../configs/digits.json";
+  CHECK(doctor({"--train", training}).status == 2);
+  CHECK(doctor({"--compile-only", "--train", training + ".none"}).status == 4);
   const test::CommandResult nothing = doctor({"--only", "gemm"});
   CHECK(nothing.status == 2);
   CHECK_THAT(nothing.err, ContainsSubstring("gemm"));

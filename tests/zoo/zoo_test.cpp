@@ -38,6 +38,7 @@ struct Expected {
   std::string name;  // part of what the driver calls it
   bool half = true;  // 16-bit storage
   bool cooperative_matrices = false;
+  bool shared_registers = false;  // by a subgroup's lanes, as Intel's are
   // AMD: how many lanes a wave has where RADV counts waves, 64 on GCN and 32 on RDNA.
   uint32_t lanes_of_wave = 0;
 };
@@ -58,6 +59,32 @@ void check_profile(const std::string& device) {
     return json;
   };
   CHECK(lasting(profile.out) == lasting(test::read_whole_file(file)));
+}
+
+// A training's step that may round uses matrix units for attention, forwards and backwards, whatever its
+// heads' width, but where a subgroup's lanes share too few registers; and nothing of its attention spills.
+void check_trainings(const std::string& device, bool shared_registers) {
+  const std::string configs = VITRINE_TEST_DATA "/../configs/";
+  const test::CommandResult doctor = vitrine_on(
+      device, {"doctor", "--compile-only", "--json", "--train",
+               configs + "imagenet-vit-b16.json," + configs + "cifar10.json," + configs + "digits.json"});
+  INFO(doctor.err);
+  CHECK_THAT(doctor.err, !ContainsSubstring("vulkan error") && !ContainsSubstring("vulkan warning"));
+  size_t steps = 0, gradients = 0;
+  for (const nlohmann::json& line : lines_of(doctor.out)) {
+    CAPTURE(line.dump());
+    if (line.contains("model")) {
+      const bool units = line["dtype"] == "f16" && !shared_registers;
+      ++steps;
+      CHECK(line["kernels"]["attention_gradient"] == nlohmann::json::array({units ? "coopmat" : "tiled"}));
+      if (units) CHECK(line["kernels"]["attention"] == nlohmann::json::array({"coopmat"}));
+    } else if (line.contains("shader") && line["shader"].get<std::string>().starts_with("attention")) {
+      CHECK(line["spills_to_memory"] == false);
+      gradients += line["shader"] == "attention_gradient_coopmat";
+    }
+  }
+  CHECK(steps == 6);
+  CHECK(gradients == (shared_registers ? 0 : 6));  // of queries and of keys, three widths of heads
 }
 
 void check_device(const Expected& expected) {
@@ -121,6 +148,7 @@ void check_device(const Expected& expected) {
   CHECK(summary["pipelines"] == pipelines);
   CHECK(summary["figures"] == true);
   CHECK(summary["supports_cooperative_matrices"] == expected.cooperative_matrices);
+  if (expected.cooperative_matrices) check_trainings(expected.device, expected.shared_registers);
 }
 
 }  // namespace
@@ -178,17 +206,17 @@ TEST_CASE("Intel Ice Lake (Gen11)") { check_device({.device = "icl", .name = "IC
 TEST_CASE("Intel Tiger Lake (Xe-LP)") { check_device({.device = "tgl", .name = "TGL"}); }
 TEST_CASE("Intel Alder Lake (Xe-LP)") { check_device({.device = "adl", .name = "ADL"}); }
 TEST_CASE("Intel Arc A (Xe-HPG)") {
-  check_device({.device = "dg2", .name = "DG2", .cooperative_matrices = true});
+  check_device({.device = "dg2", .name = "DG2", .cooperative_matrices = true, .shared_registers = true});
 }
 TEST_CASE("Intel Meteor Lake (Xe-LPG)") { check_device({.device = "mtl", .name = "MTL"}); }
 TEST_CASE("Intel Lunar Lake (Xe2)") {
-  check_device({.device = "lnl", .name = "LNL", .cooperative_matrices = true});
+  check_device({.device = "lnl", .name = "LNL", .cooperative_matrices = true, .shared_registers = true});
 }
 TEST_CASE("Intel Arc B (Xe2)") {
-  check_device({.device = "bmg", .name = "BMG", .cooperative_matrices = true});
+  check_device({.device = "bmg", .name = "BMG", .cooperative_matrices = true, .shared_registers = true});
 }
 TEST_CASE("Intel Panther Lake (Xe3)") {
-  check_device({.device = "ptl", .name = "PTL", .cooperative_matrices = true});
+  check_device({.device = "ptl", .name = "PTL", .cooperative_matrices = true, .shared_registers = true});
 }
 
 TEST_CASE("what else a GPU could run are kernels for GPUs") {

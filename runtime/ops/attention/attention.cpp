@@ -99,12 +99,15 @@ Attributes attention_attributes(const AttentionOptions& options) {
                         {"v_offset", integer(options.v_offset)},
                         {"scale", scale},
                         {"store_lse", int64_t{options.store_lse}}};
+  if (options.rounded) attributes.set("rounded", int64_t{1});
   if (options.drop_rate != 0) {
     attributes.set("rate", options.drop_rate);
     attributes.set("stream", int64_t{options.drop_stream});
   }
   return attributes;
 }
+
+bool is_attention_rounded(const Attributes& attributes) { return attributes.flag("rounded"); }
 
 bool drops_weights(const Attributes& attributes) { return attributes.has("rate"); }
 
@@ -152,6 +155,8 @@ Shape infer_attention_inputs(InferContext& c) {
   c.require(c.input(attention_input::v).shape[1] == k.shape[1],
             "k is " + k.shape.to_string() + " and v " + c.input(attention_input::v).shape.to_string() +
                 ", the same number of tokens was expected");
+  c.require(!is_attention_rounded(c.attributes()) || q.dtype == DType::f32,
+            "q is " + std::string(name_of(q.dtype)) + ", f32 was expected where it is to be rounded");
   if (drops_weights(c.attributes())) require_drop_rate(c);
   return {q.shape[0], q.shape[1], heads * value_width};
 }

@@ -22,6 +22,10 @@ struct AttentionOptions {
   uint64_t q_offset = 0, k_offset = 0, v_offset = 0;
   double scale = 0;  // of the scores; 0: 1 / sqrt(key_width)
   bool store_lse = false;
+  // Of f32: a kernel that multiplies f16 may be taken, which rounds q, k, v and the weights on their way, and
+  // in the derivative the gradients by what their largest asks for. What f16 has no room for of q, k and v
+  // becomes infinite.
+  bool rounded = false;
   // Dropout of the weights behind the softmax, from a stream of its own
   // (runtime/ops/elementwise/random_mask.h): of row (b * heads + head) * N + n, the draw of a key is its
   // number. A rate of 0 needs no step.

@@ -11,6 +11,9 @@ using namespace cases;
 
 namespace {
 
+// What matrix units make of f32: as good as of f16.
+const double rounded_tolerance = reference::usual_tolerance(DType::f16);
+
 OpCase case_of(const AttentionCase& size, DType dtype) {
   OpCase c;
   c.label = size.label();
@@ -19,6 +22,7 @@ OpCase case_of(const AttentionCase& size, DType dtype) {
   c.expected = {expected.out};
   if (size.store_lse) c.expected.push_back(expected.lse);
   size.add_step(c.inputs);
+  if (size.rounded) c.tolerance = rounded_tolerance;
   c.build = [size](Graph& graph, std::span<const ValueId> ids) {
     const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
     return size.store_lse ? std::vector{result.out, result.lse} : std::vector{result.out};
@@ -38,6 +42,13 @@ std::vector<OpCase> attention_cases() {
     }
   }
   for (AttentionCase size : trained_attentions) {
+    for (const bool store_lse : {true, false}) {
+      size.store_lse = store_lse;
+      OpCase& c = cases.emplace_back(case_of(size, DType::f32));
+      c.for_its_path = true;
+    }
+  }
+  for (AttentionCase size : rounded_attentions()) {
     for (const bool store_lse : {true, false}) {
       size.store_lse = store_lse;
       OpCase& c = cases.emplace_back(case_of(size, DType::f32));
@@ -77,11 +88,14 @@ std::vector<Sample> attention_sample(const LoneNode& node) {
       {k_values, k[1], k[2], whole("k_offset"), key_width},
       {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads, attributes.number("scale"), factor);
   std::vector<Sample> samples{rows_sample(node, query_rows, heads * value_width, expected.out)};
+  const bool rounded = is_attention_rounded(attributes);
+  if (rounded) samples.front().tolerance = rounded_tolerance;
   if (attributes.flag("store_lse")) {
-    Sample& lse = samples.emplace_back(Sample{.output = 1,
-                                              .elements = {},
-                                              .expected = expected.lse,
-                                              .tolerance = reference::usual_tolerance(DType::f32)});
+    Sample& lse = samples.emplace_back(
+        Sample{.output = 1,
+               .elements = {},
+               .expected = expected.lse,
+               .tolerance = rounded ? rounded_tolerance : reference::usual_tolerance(DType::f32)});
     for (uint64_t head = 0; head < heads; ++head) {
       for (const uint64_t row : rows) lse.elements.push_back((image * heads + head) * queries + row);
     }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct AttentionCase {
   uint64_t batch, heads, queries, keys, width;
   double drop_rate = 0;
   bool store_lse = true;
+  bool rounded = false;
   // Where the heads begin in a row of q and of k, and what is behind the last one: with heads of whole
   // eights, all of a row is.
   static constexpr uint64_t q_offset = 8, k_offset = 16, rest = 8;
@@ -31,13 +33,15 @@ struct AttentionCase {
             .k_offset = k_offset,
             .scale = 1 / std::sqrt(static_cast<double>(width)),
             .store_lse = store_lse,
+            .rounded = rounded,
             .drop_rate = drop_rate,
             .drop_stream = 4,
             .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{}};
   }
   std::string label() const {
     return std::to_string(heads) + " heads of " + std::to_string(width) +
-           (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp");
+           (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp") +
+           (rounded ? ", rounded" : "");
   }
   // The weights' factors, and the step of which they are drawn.
   reference::WeightFactor factor() const {
@@ -81,5 +85,14 @@ constexpr AttentionCase small_attention{1, 2, 5, 7, 5}, usual_attention{2, 2, 37
 // keys that a kernel takes at a time is code of its own.
 constexpr AttentionCase trained_attentions[] = {
     {2, 2, 50, 50, 4}, {1, 4, 17, 17, 16}, {1, 2, 65, 65, 48}, {1, 4, 17, 17, 16, 0.25}};
+
+// The same of what f16 keeps of it, where matrix units multiply: the two above, rows by single values and
+// by whole eights, and heads of which some devices keep the queries in registers, or can't.
+inline std::vector<AttentionCase> rounded_attentions() {
+  std::vector<AttentionCase> cases{small_attention, usual_attention};
+  cases.insert(cases.end(), std::begin(trained_attentions), std::end(trained_attentions));
+  for (AttentionCase& a : cases) a.rounded = true;
+  return cases;
+}
 
 }  // namespace vitrine

@@ -27,7 +27,21 @@ Columns columns_of(const Attributes& attributes, uint32_t input) {
   return {begin, begin + attribute("heads") * width};
 }
 
-void infer(InferContext& c) {
+constexpr std::array kernels{
+    KernelDef{"tiled", Target::any, refuse_attention_gradient_tiled, no_preference,
+              lower_attention_gradient_tiled, attention_gradient_tiled_configurations},
+    KernelDef{"coopmat", Target::matrix_units, refuse_attention_gradient_coopmat,
+              prefer_attention_gradient_coopmat, lower_attention_gradient_coopmat,
+              attention_gradient_coopmat_configurations},
+    KernelDef{"cpu_lanes", Target::cpu, refuse_attention_gradient_lanes, prefer_on_cpu,
+              lower_attention_gradient_lanes, attention_gradient_lanes_configurations},
+    KernelDef{"cpu_whole", Target::cpu, refuse_attention_gradient_whole, prefer_attention_gradient_whole,
+              lower_attention_gradient_whole, attention_gradient_whole_configurations},
+};
+
+}  // namespace
+
+void infer_attention_gradient(InferContext& c) {
   using namespace attention_gradient_input;
   const Shape expected = infer_attention_inputs(c);
   const Value& q = c.input(attention_input::q);
@@ -62,23 +76,11 @@ void infer(InferContext& c) {
   }
 }
 
-// Scores again, the gradients of the weights, and those of q, k and v.
-double flops(const LowerContext& context) {
+double attention_gradient_flops(const LowerContext& context) {
   const AttentionSizes s = attention_sizes(context);
   return 2.0 * static_cast<double>(s.batch * s.heads * s.queries) * static_cast<double>(s.keys) *
          static_cast<double>(3 * s.key_width + 2 * s.value_width);
 }
-
-constexpr std::array kernels{
-    KernelDef{"tiled", Target::any, refuse_attention_gradient_tiled, no_preference,
-              lower_attention_gradient_tiled, attention_gradient_tiled_configurations},
-    KernelDef{"cpu_lanes", Target::cpu, refuse_attention_gradient_lanes, prefer_on_cpu,
-              lower_attention_gradient_lanes, attention_gradient_lanes_configurations},
-    KernelDef{"cpu_whole", Target::cpu, refuse_attention_gradient_whole, prefer_attention_gradient_whole,
-              lower_attention_gradient_whole, attention_gradient_whole_configurations},
-};
-
-}  // namespace
 
 std::array<uint32_t, 3> attention_gradient_outputs(const Attributes& attributes) {
   return {0, to_u32(static_cast<uint64_t>(attributes.integer("k_output"))),
@@ -113,7 +115,69 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
   }
 }
 
-const OpDef op_attention_gradient{"attention_gradient", infer, flops, kernels, attention_gradient_cases};
+void append_attention_deltas(const LowerContext& context, Lowered& lowered, Operand deltas) {
+  const AttentionSizes sizes = attention_sizes(context);
+  const uint64_t count = attention_statistics(sizes);
+  Dispatch& sums = lowered.dispatches.emplace_back();
+  sums.shader = &find_shader("attention_gradient_deltas", "f32");
+  sums.constants = {{"local_size", workgroup_size(context.device(), 64)},
+                    {"value_width", to_u32(sizes.value_width)}};
+  sums.operands = {Operand::input(attention_gradient_input::out),
+                   Operand::input(attention_gradient_input::out_gradient), deltas};
+  sums.set_params(shader::AttentionDeltasParams{
+      .count = to_u32(count), .queries = to_u32(sizes.queries), .heads = to_u32(sizes.heads)});
+  sums.groups = spread_groups(context.device(), ceil_div(count, sums.constant("local_size")));
+}
+
+AttentionSide query_side(const LowerContext& context) {
+  using namespace attention_gradient_input;
+  return {.tokens = attention_sizes(context).queries,
+          .keys_at = attention_input::q,
+          .values_at = out_gradient,
+          .keys = attention_rows_of(context, attention_input::q),
+          .values = {to_u32(context.input(out_gradient).shape[2]), 0}};
+}
+
+AttentionSide key_side(const LowerContext& context) {
+  return {.tokens = attention_sizes(context).keys,
+          .keys_at = attention_input::k,
+          .values_at = attention_input::v,
+          .keys = attention_rows_of(context, attention_input::k),
+          .values = attention_rows_of(context, attention_input::v)};
+}
+
+bool sides_by_four(const AttentionSizes& sizes, const AttentionSide& own, const AttentionSide& other) {
+  uint64_t all = sizes.key_width | sizes.value_width;
+  for (const AttentionRows& rows : {own.keys, own.values, other.keys, other.values}) {
+    all |= rows.stride | rows.offset;
+  }
+  return all % 4 == 0;
+}
+
+shader::AttentionGradientParams attention_gradient_params(const LowerContext& context,
+                                                          const AttentionSide& own,
+                                                          const AttentionSide& other, uint64_t blocks) {
+  const AttentionDrops dropping = attention_drops(context.attributes());
+  return {.own = to_u32(own.tokens),
+          .others = to_u32(other.tokens),
+          .heads = to_u32(attention_sizes(context).heads),
+          .own_key_stride = own.keys.stride,
+          .own_key_offset = own.keys.offset,
+          .own_value_stride = own.values.stride,
+          .own_value_offset = own.values.offset,
+          .other_key_stride = other.keys.stride,
+          .other_key_offset = other.keys.offset,
+          .other_value_stride = other.values.stride,
+          .other_value_offset = other.values.offset,
+          .scale = static_cast<float>(context.attributes().number("scale")),
+          .blocks = to_u32(blocks),
+          .drop_stream = dropping.stream,
+          .drop_threshold = dropping.threshold,
+          .drop_factor = dropping.factor};
+}
+
+const OpDef op_attention_gradient{"attention_gradient", infer_attention_gradient, attention_gradient_flops,
+                                  kernels, attention_gradient_cases};
 
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,

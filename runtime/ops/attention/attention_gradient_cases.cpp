@@ -1,4 +1,3 @@
-#include <iterator>
 #include <utility>
 
 #include "runtime/check/cases.h"
@@ -10,34 +9,45 @@ namespace vitrine {
 
 using namespace cases;
 
+namespace {
+
+// The gradient of the result times `factor`, a power of two: a training's are that small.
+OpCase case_of(const AttentionCase& a, double factor = 1) {
+  OpCase c;
+  c.label = a.label() + (factor == 1 ? "" : ", tiny");
+  c.inputs = a.inputs(DType::f32);
+  const reference::Attention result = a.expected(c.inputs);
+  for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},
+                                      {Shape{a.batch, a.heads, a.queries}, &result.lse}}) {
+    HostTensor& tensor = c.inputs.emplace_back(HostTensor{shape, DType::f32, *values}).tensor;
+    for (double& value : tensor.values) value = round_to(DType::f32, value);
+  }
+  c.inputs.push_back({random_tensor({a.batch, a.queries, a.heads * a.width}, DType::f32, 4)});
+  for (double& value : c.inputs.back().tensor.values) value *= factor;
+  reference::AttentionGradients gradients =
+      reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
+                                    a.options().scale, c.inputs.back().tensor.values, a.factor());
+  c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
+  if (a.rounded) c.tolerance = reference::usual_tolerance(DType::f16);
+  a.add_step(c.inputs);
+  c.build = [a](Graph& graph, std::span<const ValueId> ids) {
+    const AttentionGradients made =
+        attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], a.options(ids));
+    return std::vector{made.q, made.k, made.v};
+  };
+  return c;
+}
+
+}  // namespace
+
 std::vector<OpCase> attention_gradient_cases() {
   std::vector<OpCase> cases;
-  std::vector<AttentionCase> sizes{small_attention, usual_attention, dropped_attention};
-  const size_t of_all_devices = sizes.size();
-  sizes.insert(sizes.end(), std::begin(trained_attentions), std::end(trained_attentions));
-  for (const AttentionCase& a : sizes) {
-    OpCase& c = cases.emplace_back();
-    c.label = a.label();
-    c.for_its_path = cases.size() > of_all_devices;
-    c.inputs = a.inputs(DType::f32);
-    const reference::Attention result = a.expected(c.inputs);
-    for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},
-                                        {Shape{a.batch, a.heads, a.queries}, &result.lse}}) {
-      HostTensor& tensor = c.inputs.emplace_back(HostTensor{shape, DType::f32, *values}).tensor;
-      for (double& value : tensor.values) value = round_to(DType::f32, value);
-    }
-    c.inputs.push_back({random_tensor({a.batch, a.queries, a.heads * a.width}, DType::f32, 4)});
-    reference::AttentionGradients gradients =
-        reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
-                                      a.options().scale, c.inputs.back().tensor.values, a.factor());
-    c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
-    a.add_step(c.inputs);
-    c.build = [a](Graph& graph, std::span<const ValueId> ids) {
-      const AttentionGradients made =
-          attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], a.options(ids));
-      return std::vector{made.q, made.k, made.v};
-    };
-  }
+  for (const AttentionCase& a : {small_attention, usual_attention, dropped_attention})
+    cases.push_back(case_of(a));
+  const size_t of_all_devices = cases.size();
+  for (const AttentionCase& a : trained_attentions) cases.push_back(case_of(a));
+  for (const AttentionCase& a : rounded_attentions()) cases.push_back(case_of(a, 0x1p-30));
+  for (size_t i = of_all_devices; i < cases.size(); ++i) cases[i].for_its_path = true;
   return cases;
 }
 

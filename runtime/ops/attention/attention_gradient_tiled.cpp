@@ -5,7 +5,6 @@
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
-#include "shaders/attention/attention_gradient.h"
 
 namespace vitrine {
 namespace {
@@ -67,41 +66,15 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
 
   Lowered lowered;
   clear_unread_columns(context, lowered);
-  const uint64_t statistics = sizes.batch * sizes.heads * sizes.queries;
-  lowered.scratch.push_back(statistics * sizeof(float));
+  lowered.scratch.push_back(attention_statistics(sizes) * sizeof(float));
   const Operand deltas = Operand::scratch(0);
-  const bool drops = drops_weights(context.attributes());
-  const AttentionDrops dropping = attention_drops(context.attributes());
-  Dispatch& sums = lowered.dispatches.emplace_back();
-  sums.shader = &find_shader("attention_gradient_deltas", "f32");
-  sums.constants = {{"local_size", workgroup_size(context.device(), 64)},
-                    {"value_width", to_u32(sizes.value_width)}};
-  sums.operands = {Operand::input(out), Operand::input(out_gradient), deltas};
-  sums.set_params(shader::AttentionDeltasParams{
-      .count = to_u32(statistics), .queries = to_u32(sizes.queries), .heads = to_u32(sizes.heads)});
-  sums.groups = spread_groups(context.device(), ceil_div(statistics, sums.constant("local_size")));
+  append_attention_deltas(context, lowered, deltas);
 
-  // Of a query q and the gradient of its result; of a key k and v.
-  struct Side {
-    uint64_t tokens;
-    uint32_t keys_at, values_at;  // which inputs
-    AttentionRows keys, values;
-  };
-  const Side queries{sizes.queries,
-                     attention_input::q,
-                     out_gradient,
-                     attention_rows_of(context, attention_input::q),
-                     {to_u32(context.input(out_gradient).shape[2]), 0}};
-  const Side keys{sizes.keys, attention_input::k, attention_input::v,
-                  attention_rows_of(context, attention_input::k),
-                  attention_rows_of(context, attention_input::v)};
-  const auto run = [&](const Side& own, const Side& other, bool own_keys, Operand first, Operand second) {
+  const bool drops = drops_weights(context.attributes());
+  const AttentionSide queries = query_side(context), keys = key_side(context);
+  const auto run = [&](const AttentionSide& own, const AttentionSide& other, bool own_keys, Operand first,
+                       Operand second) {
     const uint64_t blocks = ceil_div(own.tokens, tile.block_q) * sizes.heads * sizes.batch;
-    const bool aligned = (to_u32(sizes.key_width) | to_u32(sizes.value_width) | own.keys.stride |
-                          own.keys.offset | own.values.stride | own.values.offset | other.keys.stride |
-                          other.keys.offset | other.values.stride | other.values.offset) %
-                             4 ==
-                         0;
     Dispatch& dispatch = lowered.dispatches.emplace_back();
     dispatch.shader = &find_shader("attention_gradient_tiled", "f32");
     dispatch.constants = {{"local_size", tile.threads},
@@ -113,7 +86,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                           {"columns", tile.columns},
                           {"chunk4", tile.chunk4},
                           {"slice", tile.slice},
-                          {"aligned", aligned},
+                          {"aligned", sides_by_four(sizes, own, other)},
                           {"own_keys", own_keys},
                           {"drop", drops}};
     dispatch.operands = {Operand::input(own.keys_at),
@@ -125,23 +98,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                          drops ? Operand::input(step) : Operand::nothing(),
                          first,
                          second};
-    dispatch.set_params(
-        shader::AttentionGradientParams{.own = to_u32(own.tokens),
-                                        .others = to_u32(other.tokens),
-                                        .heads = to_u32(sizes.heads),
-                                        .own_key_stride = own.keys.stride,
-                                        .own_key_offset = own.keys.offset,
-                                        .own_value_stride = own.values.stride,
-                                        .own_value_offset = own.values.offset,
-                                        .other_key_stride = other.keys.stride,
-                                        .other_key_offset = other.keys.offset,
-                                        .other_value_stride = other.values.stride,
-                                        .other_value_offset = other.values.offset,
-                                        .scale = static_cast<float>(context.attributes().number("scale")),
-                                        .blocks = to_u32(blocks),
-                                        .drop_stream = dropping.stream,
-                                        .drop_threshold = dropping.threshold,
-                                        .drop_factor = dropping.factor});
+    dispatch.set_params(attention_gradient_params(context, own, other, blocks));
     dispatch.groups = spread_groups(context.device(), blocks);
     dispatch.note = tile.name() + (own_keys ? " of keys" : " of queries");
   };

@@ -32,6 +32,8 @@ struct AttentionDrops {
   uint32_t stream = 0, threshold = 0;
   float factor = 1;
 };
+// Whether f32 operands may be rounded to f16 on their way.
+bool is_attention_rounded(const Attributes& attributes);
 bool drops_weights(const Attributes& attributes);
 AttentionDrops attention_drops(const Attributes& attributes);
 // The reason why a kernel that draws no random numbers can't run a node, if it can't.
@@ -68,14 +70,15 @@ double prefer_attention_tiled(const LowerContext& context);
 Lowered lower_attention_tiled(const LowerContext& context);
 std::vector<std::string> attention_tiled_configurations(const LowerContext& context);
 
-// ---- coopmat: VK_KHR_cooperative_matrix, f16 ---------------------------------------------------------
+// ---- coopmat: VK_KHR_cooperative_matrix, f16, or f32 that may be rounded -----------------------------
 
 // What it shares with coopmat_columns. Whether every row of every head begins at a multiple of eight elements
 // and is made of whole eights; q, k and v, by eight or by single values, behind them the results; and what
-// keeps a device or a node from either.
+// keeps a device or a node from this variant of either.
 bool rows_by_eight(const shader::AttentionParams& params);
 std::vector<Operand> staged_attention_operands(bool eights, bool store_lse);
-std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader);
+std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader,
+                                                   std::string_view variant);
 
 struct AttentionCoopmatShape {
   CooperativeShape matrix;

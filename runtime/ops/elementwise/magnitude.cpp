@@ -27,27 +27,10 @@ std::optional<std::string> refuses(const LowerContext& c) {
   return refuse(c, "magnitude", name_of(c.input(0).dtype));
 }
 
-// One pass where a workgroup sees everything; else each leaves its part's maximum to a second one.
 Lowered lower(const LowerContext& c) {
-  const uint64_t count = c.input(0).shape.elements();
-  const uint32_t local_size = workgroup_size(c.device(), 128);
-  const uint64_t groups = std::min(ceil_div(count, local_size * elements_each), max_groups);
   Lowered lowered;
-  const auto pass = [&](DType dtype, Operand from, Operand to, uint64_t elements, uint64_t results) {
-    Dispatch& dispatch = lowered.dispatches.emplace_back();
-    dispatch.shader = &find_shader("magnitude", name_of(dtype));
-    dispatch.constants = {{"local_size", local_size}};
-    dispatch.operands = {from, to};
-    dispatch.set_params(shader::MagnitudeParams{to_u32(elements), to_u32(results)});
-    dispatch.groups = spread_groups(c.device(), results);
-  };
-  if (groups == 1) {
-    pass(c.input(0).dtype, Operand::input(0), Operand::output(0), count, 1);
-    return lowered;
-  }
-  lowered.scratch.push_back(groups * sizeof(float));
-  pass(c.input(0).dtype, Operand::input(0), Operand::scratch(0), count, groups);
-  pass(DType::f32, Operand::scratch(0), Operand::output(0), groups, 1);
+  append_magnitude(c, lowered, c.input(0).dtype, Operand::input(0), c.input(0).shape.elements(),
+                   Operand::output(0));
   return lowered;
 }
 
@@ -56,6 +39,29 @@ constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference,
 }  // namespace
 
 const OpDef op_magnitude{"magnitude", infer, flops, kernels, magnitude_cases};
+
+// One pass where a workgroup sees everything; else each leaves its part's maximum to a second one.
+void append_magnitude(const LowerContext& context, Lowered& lowered, DType dtype, Operand from,
+                      uint64_t count, Operand to) {
+  const uint32_t local_size = workgroup_size(context.device(), 128);
+  const uint64_t groups = std::min(ceil_div(count, local_size * elements_each), max_groups);
+  const auto pass = [&](DType of, Operand x, Operand y, uint64_t elements, uint64_t results) {
+    Dispatch& dispatch = lowered.dispatches.emplace_back();
+    dispatch.shader = &find_shader("magnitude", name_of(of));
+    dispatch.constants = {{"local_size", local_size}};
+    dispatch.operands = {x, y};
+    dispatch.set_params(shader::MagnitudeParams{to_u32(elements), to_u32(results)});
+    dispatch.groups = spread_groups(context.device(), results);
+  };
+  if (groups == 1) {
+    pass(dtype, from, to, count, 1);
+    return;
+  }
+  const Operand parts = Operand::scratch(to_u32(lowered.scratch.size()));
+  lowered.scratch.push_back(groups * sizeof(float));
+  pass(dtype, from, parts, count, groups);
+  pass(DType::f32, parts, to, groups, 1);
+}
 
 ValueId magnitude(Graph& graph, std::string name, ValueId x) {
   return graph.add(op_magnitude, std::move(name), {x})[0];

@@ -1,4 +1,5 @@
-//! variant f16 needs=coopmat,fp16,storage16,subgroup_control
+//! variant f16 T=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
+//! variant rounded ROUNDED=1 T=float OUT4=vec4 needs=coopmat,fp16,subgroup_control
 // softmax(scale * Q K^T) V with an online softmax, both products on the matrix units
 // (VK_KHR_cooperative_matrix): f16 times f16, summed in f32; statistics are f32.
 //
@@ -16,6 +17,9 @@
 // A score of -inf has weight 0; a row of nothing but -inf is NaN, as is one with a NaN or +inf score: the
 // maximum may or may not notice a NaN, but the score's distance from it is NaN, and with that the sum which
 // everything is divided by.
+//
+// The rounded variant is for training: Q, K, V and the result are f32. What is fetched becomes f16 where it is put into
+// shared memory: rounding it sooner would wait for it in front of the step that hides it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,14 +36,20 @@
 
 // Q, K and V by eight where their rows allow it, else by single values. The other ones are not bound.
 layout(push_constant) uniform Push { AttentionParams p; };
-layout(set = 0, binding = 0) readonly buffer Q8 { uvec4 q8[]; };
-layout(set = 0, binding = 1) readonly buffer K8 { uvec4 k8[]; };
-layout(set = 0, binding = 2) readonly buffer V8 { uvec4 v8[]; };
-layout(set = 0, binding = 3) writeonly buffer Out { f16vec4 result[]; };
+#ifdef ROUNDED
+#include "lib/eight.glsl"
+#else
+#define Eight uvec4
+#define packed(eight) (eight)
+#endif
+layout(set = 0, binding = 0) readonly buffer Q8 { Eight q8[]; };
+layout(set = 0, binding = 1) readonly buffer K8 { Eight k8[]; };
+layout(set = 0, binding = 2) readonly buffer V8 { Eight v8[]; };
+layout(set = 0, binding = 3) writeonly buffer Out { OUT4 result[]; };
 layout(set = 0, binding = 4) writeonly buffer Lse { float lse[]; };
-layout(set = 0, binding = 5) readonly buffer Q { float16_t q[]; };
-layout(set = 0, binding = 6) readonly buffer K { float16_t k[]; };
-layout(set = 0, binding = 7) readonly buffer V { float16_t v[]; };
+layout(set = 0, binding = 5) readonly buffer Q { T q[]; };
+layout(set = 0, binding = 6) readonly buffer K { T k[]; };
+layout(set = 0, binding = 7) readonly buffer V { T v[]; };
 
 layout(local_size_x_id = 0) in;  // subgroups * subgroup_size
 layout(constant_id = 1) const uint subgroup_size = 32;  // the pipeline requires this size and full subgroups
@@ -89,9 +99,23 @@ const uint loads_v = (items_v + threads - 1) / threads;
 #define ln_2 0.69314718055994531
 
 // Eight values from column on, of a row that starts at `start`; zeros from the width on.
+#ifdef ROUNDED
+const Eight no_eight = Eight(vec4(0.0), vec4(0.0));
+#define FETCH(NAME, EIGHTS, VALUES, WIDTH)                                                  \
+  Eight NAME(uint start, uint column) {                                                     \
+    if (by_eight) return column < WIDTH ? EIGHTS[(start + column) >> 3] : no_eight;         \
+    Eight eight;                                                                            \
+    [[unroll]] for (uint i = 0; i < 4; ++i) {                                               \
+      eight.low[i] = column + i < WIDTH ? VALUES[start + column + i] : 0.0;                 \
+      eight.high[i] = column + 4 + i < WIDTH ? VALUES[start + column + 4 + i] : 0.0;        \
+    }                                                                                       \
+    return eight;                                                                           \
+  }
+#else
+const uvec4 no_eight = uvec4(0);
 #define FETCH(NAME, EIGHTS, VALUES, WIDTH)                                              \
   uvec4 NAME(uint start, uint column) {                                                 \
-    if (by_eight) return column < WIDTH ? EIGHTS[(start + column) >> 3] : uvec4(0);     \
+    if (by_eight) return column < WIDTH ? EIGHTS[(start + column) >> 3] : no_eight;     \
     const float16_t zero = float16_t(0.0);                                              \
     uvec4 eight;                                                                        \
     [[unroll]] for (uint i = 0; i < 4; ++i) {                                           \
@@ -102,6 +126,7 @@ const uint loads_v = (items_v + threads - 1) / threads;
     }                                                                                   \
     return eight;                                                                       \
   }
+#endif
 FETCH(fetch_q, q8, q, key_width)
 FETCH(fetch_k, k8, k, key_width)
 FETCH(fetch_v, v8, v, value_width)
@@ -129,7 +154,7 @@ void main() {
   const uint k_start = batch * p.keys * p.k_stride + p.k_offset + head * key_width;
   const uint v_start = batch * p.keys * p.v_stride + p.v_offset + head * value_width;
 
-  uvec4 next_k[loads_k], next_v[loads_v];
+  Eight next_k[loads_k], next_v[loads_v];
   // Keys past the end are the last one again: their scores are replaced. Values past the end are zero: 0 * NaN
   // would not vanish.
 #define FETCH_STEP(FIRST)                                                                                    \
@@ -141,7 +166,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < loads_v; ++i) {                                                          \
       const uint e = thread + i * threads;                                                                   \
       const uint key = (FIRST) + e / value_width8;                                                           \
-      next_v[i] = key < p.keys ? fetch_v(v_start + key * p.v_stride, e % value_width8 * 8) : uvec4(0);       \
+      next_v[i] = key < p.keys ? fetch_v(v_start + key * p.v_stride, e % value_width8 * 8) : no_eight;       \
     }                                                                                                        \
   }
 
@@ -149,7 +174,7 @@ void main() {
   for (uint e = thread; e < block_q * key_width8; e += threads) {
     const uint row = min(first_query + e / key_width8, p.queries - 1);
     memory[queries_at + e / key_width8 * key_pitch + e % key_width8] =
-        fetch_q(q_start + row * p.q_stride, e % key_width8 * 8);
+        packed(fetch_q(q_start + row * p.q_stride, e % key_width8 * 8));
   }
   FETCH_STEP(0)
   barrier();
@@ -180,12 +205,14 @@ void main() {
   [[dont_unroll]] for (uint first_key = 0; first_key < p.keys; first_key += block_k) {
     [[unroll]] for (uint i = 0; i < loads_k; ++i) {
       const uint e = thread + i * threads;
-      if (items_k % threads == 0 || e < items_k) memory[e / key_width8 * key_pitch + e % key_width8] = next_k[i];
+      if (items_k % threads == 0 || e < items_k) {
+        memory[e / key_width8 * key_pitch + e % key_width8] = packed(next_k[i]);
+      }
     }
     [[unroll]] for (uint i = 0; i < loads_v; ++i) {
       const uint e = thread + i * threads;
       if (items_v % threads == 0 || e < items_v) {
-        memory[values_at + e / value_width8 * value_pitch + e % value_width8] = next_v[i];
+        memory[values_at + e / value_width8 * value_pitch + e % value_width8] = packed(next_v[i]);
       }
     }
     barrier();
@@ -336,7 +363,7 @@ void main() {
       const uint row = e / (block_k / 4);
       const uint column = first * matrix_n + e % (block_k / 4) * 4;
       if (first_row + row >= p.queries || column >= value_width) continue;
-      const f16vec4 mean = f16vec4(uintBitsToFloat(memory[own_patch + row * patch_pitch + e % (block_k / 4)]));
+      const OUT4 mean = OUT4(uintBitsToFloat(memory[own_patch + row * patch_pitch + e % (block_k / 4)]));
       const uint at = ((batch * p.queries + first_row + row) * p.heads + head) * value_width + column;
       if (value_width % 4 == 0) {
         result[at >> 2] = mean;

@@ -52,9 +52,11 @@ double most_registers_with_queries(const Capabilities& device, uint32_t subgroup
 
 uint64_t padded(uint64_t width, uint32_t grain) { return round_up(width, grain); }
 
-// Of the keys and values that are on their way.
+// Of the keys and values that are on their way, as memory has them.
 uint64_t staged_registers(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
-  const auto load = [&](uint64_t width) { return 4 * ceil_div(shape.block_k * width / 8, shape.threads()); };
+  const auto load = [&](uint64_t width) {
+    return 2 * sizes.bytes * ceil_div(shape.block_k * width / 8, shape.threads());
+  };
   return load(padded(sizes.key_width, shape.matrix.k)) + load(padded(sizes.value_width, shape.matrix.n));
 }
 
@@ -127,7 +129,8 @@ Work work_of(const AttentionCoopmatShape& shape, const AttentionSizes& sizes) {
   // What a score costs beside its products: an exponential, maxima and sums; sixteen bytes from memory to
   // shared memory, sixteen of a fragment to registers; and a step's barriers, maxima and corrections, by what
   // NVK makes of 64x16, 64x32 and 128x32 (docs/zoo.md).
-  constexpr double of_score = 16, staged_load = 12, fragment_load = 2, product = 2, step = 250;
+  const double staged_load = sizes.bytes == 4 ? 24 : 12;
+  constexpr double of_score = 16, fragment_load = 2, product = 2, step = 250;
   const CooperativeShape& matrix = shape.matrix;
   const auto blocks = static_cast<double>(ceil_div(sizes.keys, shape.block_k));
   const auto width =
@@ -159,6 +162,10 @@ std::vector<AttentionCoopmatShape> in_order(const LowerContext& context) {
   const AttentionSizes sizes = attention_sizes(context);
   return fastest_first(attention_coopmat_shapes(sizes, context.device()), context.device(),
                        [&](const AttentionCoopmatShape& shape) { return work_of(shape, sizes); });
+}
+
+std::string_view variant_of(const LowerContext& context) {
+  return is_attention_rounded(context.attributes()) ? "rounded" : "f16";
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
 
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
-  dispatch.shader = &find_shader("attention_coopmat", "f16");
+  dispatch.shader = &find_shader("attention_coopmat", variant_of(context));
   dispatch.constants = {{"local_size", shape.threads()},
                         {"subgroup_size", shape.subgroup_size},
                         {"matrix_m", matrix.m},
@@ -257,12 +264,14 @@ std::vector<Operand> staged_attention_operands(bool eights, bool store_lse) {
   return operands;
 }
 
-std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader) {
-  if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
+std::optional<std::string> refuse_staged_attention(const LowerContext& context, std::string_view shader,
+                                                   std::string_view variant) {
+  if (variant == "f16" && context.input(attention_input::q).dtype != DType::f16)
+    return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
   if (context.attributes().number("scale") <= 0)
     return "it scales the maximum of a query alone, and scale is not positive";
-  if (auto reason = refuse(context, shader, "f16")) return reason;
+  if (auto reason = refuse(context, shader, variant)) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {
     return "heads are " + std::to_string(std::max(sizes.key_width, sizes.value_width)) + " wide, at most " +
@@ -277,7 +286,7 @@ std::optional<std::string> refuse_staged_attention(const LowerContext& context, 
 }
 
 std::optional<std::string> refuse_attention_coopmat(const LowerContext& context) {
-  if (auto reason = refuse_staged_attention(context, "attention_coopmat")) return reason;
+  if (auto reason = refuse_staged_attention(context, "attention_coopmat", variant_of(context))) return reason;
   if (attention_coopmat_shapes(attention_sizes(context), context.device()).empty()) {
     return "no block of its matrices fits the device's workgroups and registers";
   }

@@ -202,7 +202,7 @@ Lowered lower_attention_columns_as(const LowerContext& context, const AttentionC
 }
 
 std::optional<std::string> refuse_attention_columns(const LowerContext& context) {
-  if (auto reason = refuse_staged_attention(context, "attention_coopmat_columns")) return reason;
+  if (auto reason = refuse_staged_attention(context, "attention_coopmat_columns", "f16")) return reason;
   if (context.device().matrix_sums == MatrixSums::unknown)
     return "it isn't known how the device's matrices lie in its lanes";
   if (attention_columns_shapes(attention_sizes(context), context.device()).empty()) {
