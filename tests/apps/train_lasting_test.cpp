@@ -346,7 +346,7 @@ TEST_CASE("a training ends early where it gets no better") {
 
 TEST_CASE("the last checkpoints are kept, and any of them is one to go on from") {
   test::test_device();
-  const TrainSetting setting(R"({"epochs": 5})");
+  const TrainSetting setting(R"({"epochs": 5, "tensorboard": true})");
   REQUIRE(setting.train("whole").status == 0);
   CHECK(!fs::exists(setting.folder / "whole/checkpoints"));
   REQUIRE(setting.train("out", {"--keep", "3"}).status == 0);
@@ -363,6 +363,12 @@ TEST_CASE("the last checkpoints are kept, and any of them is one to go on from")
   REQUIRE(rest.status == 0);
   CHECK(lines_of(rest.out).size() == 3);
   CHECK(setting.model("out") == setting.model("whole"));
+  // Of the two epochs that were trained twice the log tells once.
+  const auto logs = [&](const std::string& out) {
+    return without_speed(setting.folder / (out + "/log.csv")) +
+           steps_of_events(setting.folder / (out + "/events.out.tfevents.0.vitrine"));
+  };
+  CHECK(logs("out") == logs("whole"));
   CHECK(names_in(kept) == std::set<std::string>{"epoch-000004.safetensors", "epoch-000005.safetensors"});
   check_failure(setting.train("none", {"--keep", "0"}), 4, {"keep is 0"});
 }
