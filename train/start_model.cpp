@@ -121,24 +121,6 @@ void require_same_model(const StartModel& start, const ViTConfig& wanted, const 
   }
 }
 
-void take_normalisation(TrainConfig& config, const Preprocess& preprocess) {
-  const uint64_t channels = config.model.channels;
-  preprocess.values(channels);  // throws where the numbers are for others
-  // Of v, where a training divides by 255 first.
-  const double unit = preprocess.scale == ScaleRule::none         ? 255
-                      : preprocess.scale == ScaleRule::divide_255 ? 1
-                                                                  : 255 * preprocess.factor;
-  const auto each = [&](const std::vector<double>& values, double usual) {
-    std::vector<double> all(channels, usual / unit);
-    for (uint64_t c = 0; preprocess.normalize && c < channels && !values.empty(); ++c) {
-      all[c] = values[values.size() == 1 ? 0 : std::min<size_t>(c, values.size() - 1)] / unit;
-    }
-    return all;
-  };
-  config.mean = each(preprocess.mean, 0);
-  config.std = each(preprocess.std, 1);
-}
-
 TrainConfig fine_tuning_recipe(const std::string& train, uint64_t batch_size) {
   const Trained kind = trained_set_of(train, "--train", ErrorCode::usage).kind;
   const bool new_alone = kind == Trained::head;
@@ -157,6 +139,7 @@ TrainConfig fine_tuning_recipe(const std::string& train, uint64_t batch_size) {
   // What the trunk makes of a picture is computed once where only the head is trained and nothing changes the
   // picture.
   config.flip = !new_alone;
+  if (!new_alone) config.random_resized_crop.emplace();
   return config;
 }
 

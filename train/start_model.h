@@ -36,9 +36,6 @@ StartModel start_model(Model model, const WantedClasses& wanted, HeadInit init, 
 // may have: all but dropouts, and the rule for random weights, has to be the model's.
 void require_same_model(const StartModel& start, const ViTConfig& wanted, const std::string& origin);
 
-// The numbers of Preprocess::values() as a training's mean and std.
-void take_normalisation(TrainConfig& config, const Preprocess& preprocess);
-
 // What suits teaching a trained model other classes, whatever is to be trained of it. Rates are those for 256
 // images an update and change with the root of their number, as timm has it for Adam: 5e-4 for weights that
 // were trained before, 5e-3 where all that is trained is new.

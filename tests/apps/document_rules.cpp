@@ -43,7 +43,6 @@ const Replacement one_block[] = {
     {"vitrine bench --arch", "vitrine bench --set depth=1 --arch"},
     {"vitrine bench --train", "vitrine bench --set depth=1 --train"},
     {"vitrine tune --arch", "vitrine tune --set depth=1 --arch"},
-    {"vitrine train", "vitrine train --set depth=1"},
 };
 
 void replace_all(std::string& text, const Replacement& replacement) {
@@ -59,6 +58,9 @@ std::string made_small(const std::string& command) {
   std::string text = command;
   for (const Replacement& replacement : replacements) replace_all(text, replacement);
   for (const Replacement& replacement : one_block) replace_all(text, replacement);
+  // A training that begins with a model keeps its depth.
+  if (text.find("--model") == std::string::npos)
+    replace_all(text, {"vitrine train", "vitrine train --set depth=1"});
   for (const Limit& limit : limits) {
     const size_t at = text.find(limit.subcommand);
     if (at == std::string::npos) continue;

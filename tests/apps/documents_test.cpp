@@ -108,6 +108,12 @@ class Desk {
       for (const char* copy : {"one.jpg", "two.jpg"}) fs::copy_file(picture, folder_ / name / copy);
     }
     fs::copy_file(picture, folder_ / "ONE_OF_THEM");
+    for (const char* part : {"train", "test"}) {
+      for (const char* pet : {"cat", "dog"}) {
+        fs::create_directories(folder_ / "pets" / part / pet);
+        fs::copy_file(picture, folder_ / "pets" / part / pet / "one.jpg");
+      }
+    }
     link_to(tree / "configs/mnist-myvit.json", folder_ / "CONFIG");
     fs::create_directory(folder_ / "data");
     link_to(folder_ / "data", folder_ / "DATA");

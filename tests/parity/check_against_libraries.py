@@ -26,6 +26,7 @@ import cases
 import hugging_face
 import models
 import naming
+import training
 
 TOLERANCE = 1e-12
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -226,6 +227,22 @@ def against_torchvision(case, built, folder):
     return f"torchvision {torchvision.__version__}", difference(pairs)
 
 
+def check_layers():
+    """training.layer_of against timm's groups for layer decay; how many parameters were compared."""
+    timm = library("timm")
+    compared = 0
+    for kind in ({}, {"class_token": False, "global_pool": "avg"}, {"reg_tokens": 2, "pre_norm": True, "fc_norm": True}):
+        model = timm.models.VisionTransformer(32, 8, num_classes=5, embed_dim=48, depth=3, num_heads=2, **kind)
+        groups = library("timm.optim").param_groups_layer_decay(model, layer_decay=0.75)
+        scale_of = {id(value): group["lr_scale"] for group in groups for value in group["params"]}
+        for name, value in model.named_parameters():
+            ours = 0.75 ** (4 - training.layer_of(name, 3))
+            if abs(scale_of[id(value)] - ours) > TOLERANCE:
+                raise AssertionError(f"{name} learns at {scale_of[id(value)]} in timm, at {ours} here")
+            compared += 1
+    return compared
+
+
 def checks_of(case):
     if case.naming == "torchvision":
         return [against_torchvision]
@@ -262,6 +279,15 @@ def main():
             verdict, words = compare(case, check)
             counts[verdict] += 1
             print(f"{case.name:30} {verdict}  {words}", flush=True)
+    try:
+        words = f"{check_layers()} parameters' layers"
+        verdict = "agrees"
+    except Unsupported as error:
+        verdict, words = "skipped", str(error)
+    except AssertionError as error:
+        verdict, words = "DIFFERS", str(error)
+    counts[verdict] += 1
+    print(f"{'layer decay':30} {verdict}  {words}", flush=True)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     return 1 if counts["DIFFERS"] else 0
 

@@ -145,26 +145,6 @@ TEST_CASE("weights of 16 bits become floats") {
   CHECK_THROWS_AS(values_of(source, narrow), Error);
 }
 
-TEST_CASE("pixels become the numbers that a model's preprocessing makes of them") {
-  TrainConfig config;
-  config.model = tiny(3);
-  for (const ScaleRule scale : {ScaleRule::none, ScaleRule::divide_255, ScaleRule::factor}) {
-    for (const bool normalize : {false, true}) {
-      Preprocess preprocess = profile_named("timm", 8, 8);
-      preprocess.scale = scale;
-      preprocess.factor = 1.0 / 127.5;
-      preprocess.normalize = normalize;
-      preprocess.mean = {0.25, 0.5, 0.75};
-      preprocess.std = {0.5};
-      take_normalisation(config, preprocess);
-      REQUIRE(config.mean.size() == 3);
-      const auto wanted = preprocess.values(3), found = preprocessing_of(config).values(3);
-      for (size_t i = 0; i < wanted.size(); ++i)
-        CHECK(std::abs(found[i] - wanted[i]) <= 1e-5f * std::max(1.0f, std::abs(wanted[i])));
-    }
-  }
-}
-
 // Twelve samples, of which each pixel is the sample's number.
 class Numbered : public Dataset {
  public:

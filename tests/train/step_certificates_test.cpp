@@ -55,6 +55,13 @@ std::vector<TrainConfig> others() {
     c.accumulation = 2;
   });
   add([](TrainConfig& c) { c.precision = Precision::f16; });
+  add([](TrainConfig& c) {
+    c.layer_decay = 0.75;
+    c.ema_decay = 0.999;
+  });
+  add([](TrainConfig& c) { c.train = "last:1"; });
+  add([](TrainConfig& c) { c.train = "blocks.0.norm1.*,head.*"; });
+  add([](TrainConfig& c) { c.train = "head"; });
   add([](TrainConfig& c) { c.batch_size = 37; });  // no number of rows is a multiple of anything
   return configs;
 }
@@ -64,7 +71,7 @@ std::set<std::string> missing_for(const std::vector<TrainConfig>& configs, const
                                   const KernelChoices& known) {
   std::set<std::string> missing;
   for (const TrainConfig& config : configs) {
-    const ParameterLayout layout = layout_of(config.model);
+    const ParameterLayout layout = layout_of(config);
     for (const auto& graph :
          {make_step_graph(config, layout, {}), make_step_graph(config, layout, {.recompute = true}),
           make_first_sum_graph(layout), make_add_sum_graph(layout), make_update_graph(config, layout),
