@@ -22,7 +22,6 @@ std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::file
 // classify. `progress` is told how many samples are done.
 TestResult evaluate_on(PipelineStore& pipelines, const Model& model, const Dataset& data,
                        const PictureRunnerOptions& options,
-                       const std::function<void(uint64_t)>& progress = {},
-                       const TakeResults& take = {});
+                       const std::function<void(uint64_t)>& progress = {}, const TakeResults& take = {});
 
 }  // namespace vitrine

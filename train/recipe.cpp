@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "train/names.h"
+#include "model/files/json_names.h"
 
 namespace vitrine {
 namespace {

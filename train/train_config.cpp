@@ -10,7 +10,6 @@
 #include "model/files/json_object.h"
 #include "model/files/preprocess_files.h"
 #include "runtime/util/json.h"
-#include "train/names.h"
 #include "train/trained_parameters.h"
 
 namespace vitrine {
@@ -108,12 +107,34 @@ std::string_view name_of(HeadInit init) { return name_among(head_init_names, ini
 
 TrainConfig train_config_of(const Json& json, const std::string& origin, const ViTConfig* model) {
   const JsonObject object(json, origin);
-  std::vector<std::string_view> known{
-      "model",        "data",          "optimizer",   "lr",           "momentum",          "beta1",
-      "beta2",        "eps",           "weight_decay", "clip_norm",   "label_smoothing",   "epochs",
-      "batch_size",   "accumulation",  "schedule",    "warmup_steps", "min_lr",            "seed",
-      "precision",    "train",         "head_init",   "layer_decay",  "ema_decay",         "max_skipped_steps",
-      "validate_every", "patience",    "keep",        "tensorboard"};
+  std::vector<std::string_view> known{"model",
+                                      "data",
+                                      "optimizer",
+                                      "lr",
+                                      "momentum",
+                                      "beta1",
+                                      "beta2",
+                                      "eps",
+                                      "weight_decay",
+                                      "clip_norm",
+                                      "label_smoothing",
+                                      "epochs",
+                                      "batch_size",
+                                      "accumulation",
+                                      "schedule",
+                                      "warmup_steps",
+                                      "min_lr",
+                                      "seed",
+                                      "precision",
+                                      "train",
+                                      "head_init",
+                                      "layer_decay",
+                                      "ema_decay",
+                                      "max_skipped_steps",
+                                      "validate_every",
+                                      "patience",
+                                      "keep",
+                                      "tensorboard"};
   known.insert(known.end(), recipe_fields.begin(), recipe_fields.end());
   check_keys(object, json, known);
   TrainConfig c;
@@ -128,8 +149,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
     check_keys(data, *json_data,
-               std::initializer_list<std::string_view>{"mean", "std", "preprocess", "class_names", "crop_padding",
-                                                       "flip", "random_resized_crop"});
+               {"mean", "std", "preprocess", "class_names", "crop_padding", "flip", "random_resized_crop"});
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);

@@ -78,7 +78,7 @@ struct TrainConfig {
   uint64_t patience =
       0;  // validations in a row without a better one, after which the training ends; 0: any number
   bool tensorboard = false;  // writes its events, besides log.csv
-  uint64_t keep = 1;  // checkpoints: the newest, and with more than one those of the last epochs' ends
+  uint64_t keep = 1;         // checkpoints: the newest, and with more than one those of the last epochs' ends
 
   // Throws an Error that names `origin` and the first field that makes no sense.
   void validate(const std::string& origin) const;

@@ -225,8 +225,7 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   // What lies behind the samples that count has weight 0, and must be finite for that to be nothing.
   if (from_features_) {
     const FeatureSlot filled = feature_slot();
-    std::ranges::fill(
-        filled.features.subspan(samples * (filled.features.size() / config_.batch_size)), 0.0f);
+    std::ranges::fill(filled.features.subspan(samples * (filled.features.size() / config_.batch_size)), 0.0f);
     std::ranges::fill(filled.labels.subspan(samples), 0u);
   } else {
     const Slot filled = slot();
@@ -322,8 +321,9 @@ TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
 
 void Trainer::features(const Fill& fill, const TakeResults& take) {
   finish();
-  Executable executable(*weights_, plan_of(make_features_graph(config_, layout_, config_.batch_size, images_)),
-                        &states_, preparing_);
+  Executable executable(*weights_,
+                        plan_of(make_features_graph(config_, layout_, config_.batch_size, images_)), &states_,
+                        preparing_);
   go_through(executable, "features", fill, take);
 }
 

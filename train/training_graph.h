@@ -25,12 +25,12 @@ enum class StepImages : uint8_t {
 inline constexpr std::string_view pictures_buffer = "pictures";
 
 // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
-// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B], not
-// weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The gradients of
-// the weighted sum of losses are stored in theirs; with `update`, the parameters are updated too, unless a
-// gradient is not finite, and there is an output "clipping" [2]: by how much the gradients were clipped, and
-// their norm, both NaN where there was no update. The state updates_buffer, u32 [1], counts the updates that
-// Adam has made.
+// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B],
+// not weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The
+// gradients of the weighted sum of losses are stored in theirs; with `update`, the parameters are updated
+// too, unless a gradient is not finite, and there is an output "clipping" [2]: by how much the gradients were
+// clipped, and their norm, both NaN where there was no update. The state updates_buffer, u32 [1], counts the
+// updates that Adam has made.
 struct StepGraphOptions {
   bool update = true;
   bool recompute = false;  // a block's values are computed again for its derivative instead of being kept
@@ -53,13 +53,13 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
 // there is one.
 std::string_view result_buffer(const TrainConfig& config);
 
-// From the images to what the model's heads see of it, "features" [B, VisionTransformer::head_inputs_width()].
-// Nothing is dropped.
+// From the images to what the model's heads see of it, "features" [B,
+// VisionTransformer::head_inputs_width()]. Nothing is dropped.
 std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
                                                  uint64_t batch, StepImages images = StepImages::numbers);
 
-// From the images to the model's own result, "result" [B, classes]. The parameters that are trained are states,
-// in result_buffer().
+// From the images to the model's own result, "result" [B, classes]. The parameters that are trained are
+// states, in result_buffer().
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch, StepImages images = StepImages::numbers);
 

@@ -45,12 +45,13 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
       confusion.add(results, labels);
     };
   }
-  const TestResult result = evaluate_on(pipelines, model, *data,
-                                        {.dtype = storage_type(common.dtype, device->capabilities()),
-                                         .plan = plan,
-                                         .warn = warn,
-                                         .batch = std::min<uint64_t>(flags.batch, data->count())},
-                                        [&](uint64_t done) { progress.show(done); }, take);
+  const TestResult result = evaluate_on(
+      pipelines, model, *data,
+      {.dtype = storage_type(common.dtype, device->capabilities()),
+       .plan = plan,
+       .warn = warn,
+       .batch = std::min<uint64_t>(flags.batch, data->count())},
+      [&](uint64_t done) { progress.show(done); }, take);
   progress.clear();
   for (const std::string& file : flags.confusion) write_confusion(file, confusion);
   nlohmann::ordered_json line{

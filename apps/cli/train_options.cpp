@@ -151,8 +151,8 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   if (!config.preprocess) {
     config.preprocess = preprocess;
   } else if (config.preprocess != preprocess) {
-    setup.data = open_dataset(flags.data, Split::train,
-                              pictures_for(model.config, config.preprocess, said_classes));
+    setup.data =
+        open_dataset(flags.data, Split::train, pictures_for(model.config, config.preprocess, said_classes));
   }
   if (!config.class_names.empty()) wanted.names = config.class_names;
   std::ranges::for_each(model.untrained, warn);
@@ -230,8 +230,7 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       "model kept; instead of the configuration's");
   command.add_option("--patience", flags.patience,
                      "Ends after so many validations without a better one; 0: never");
-  command.add_flag("--tensorboard", flags.tensorboard,
-                   "Writes TensorBoard's events besides --out's log.csv");
+  command.add_flag("--tensorboard", flags.tensorboard, "Writes TensorBoard's events besides --out's log.csv");
   command.add_option("--keep", flags.keep,
                      "Checkpoints to keep: with more than 1 those of the last epochs' ends, too");
   command.add_option("--variant", flags.variants,

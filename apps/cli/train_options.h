@@ -33,7 +33,7 @@ void add_train_options(CLI::App& command, TrainFlags& flags);
 struct TrainSetup {
   TrainConfig config;
   std::unique_ptr<Dataset> data, test, validation;  // the last where it is validated
-  std::optional<StartModel> start;  // where there is --model
+  std::optional<StartModel> start;                  // where there is --model
 };
 
 // Reads the files, which needs no device. Errors name the option or the file.

@@ -2,7 +2,8 @@
 // it (runtime/ops/pictures/resample_table.h); pictures of any size fit one recorded plan, because all that
 // depends on their size is in it. 32-bit words:
 //   [0, blocks)     the picture that each block of rows belongs to, VITRINE_RESAMPLE_UNUSED behind the last
-//   then            VITRINE_RESAMPLE_PICTURE_WORDS words a picture, in the order below; all 0: there is none, and
+//   then            VITRINE_RESAMPLE_PICTURE_WORDS words a picture, in the order below; all 0: there is none,
+//   and
 //                   what lies in its place in the result stays
 //   then            anywhere: lists of VITRINE_RESAMPLE_TAP_WORDS words for each output column and row
 //                   (first source pixel, how many, word of the first weight), and the weights

@@ -24,7 +24,7 @@ const Replacement replacements[] = {
 struct Limit {
   std::string subcommand, option;
   uint64_t most = 0;
-  bool add = true;  // where the command hasn't got it
+  bool add = true;              // where the command hasn't got it
   std::string not_beside = {};  // an option that excludes it
 };
 

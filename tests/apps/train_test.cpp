@@ -95,8 +95,10 @@ TEST_CASE(
   CHECK((setting.model("f16") == setting.model("f32")) == in_f32);
   CHECK_THAT(test::read_whole_file(setting.folder / "f16/training.json"),
              ContainsSubstring(R"("precision": "f16")"));
-  check_failure(setting.train("f16", {"--dtype", "f32", "--resume"}), 4, {R"(precision is "f16", expected "f32")"});
-  check_failure(setting.train("f32", {"--dtype", "f16", "--resume"}), 4, {R"(precision is "f32", expected "f16")"});
+  check_failure(setting.train("f16", {"--dtype", "f32", "--resume"}), 4,
+                {R"(precision is "f16", expected "f32")"});
+  check_failure(setting.train("f32", {"--dtype", "f16", "--resume"}), 4,
+                {R"(precision is "f32", expected "f16")"});
 }
 
 TEST_CASE("vitrine train changes fields of the configuration's model") {

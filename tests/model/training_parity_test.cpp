@@ -29,7 +29,7 @@ const std::filesystem::path folder = std::filesystem::path(VITRINE_TEST_DATA) / 
 constexpr int projections = 16;
 // Where products are rounded to f16: some three times what Mesa's software driver comes to.
 const nlohmann::json rounded_limits{
-    {"loss", 3e-4}, {"first_gradient", 2e-3}, {"last_gradient", 1e-2}, {"final", 1e-2}};
+    {"loss", 1e-3}, {"first_gradient", 2e-3}, {"last_gradient", 6e-2}, {"final", 1e-2}};
 
 // One epoch, gone through in the same order every time.
 struct Samples {
