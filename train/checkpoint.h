@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "train/logs/training_log.h"
 #include "train/trainer.h"
-#include "train/training_log.h"
 #include "train/validation.h"
 
 namespace vitrine {

@@ -11,7 +11,7 @@
 #include "model/pictures/preprocess.h"
 #include "model/vit/vit_config.h"
 #include "train/data/augmentation.h"
-#include "train/recipe.h"
+#include "train/recipes/recipe.h"
 
 namespace vitrine {
 

@@ -11,7 +11,7 @@
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
 #include "train/parameter_values.h"
-#include "train/recipe_graph.h"
+#include "train/recipes/recipe_graph.h"
 #include "train/step_inputs.h"
 #include "train/training_graph.h"
 

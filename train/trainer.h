@@ -16,7 +16,7 @@
 #include "runtime/graph/state_store.h"
 #include "train/parameter_layout.h"
 #include "train/picture_feed.h"
-#include "train/teacher.h"
+#include "train/recipes/teacher.h"
 #include "train/test_result.h"
 #include "train/train_config.h"
 #include "train/training_graph.h"

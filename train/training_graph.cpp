@@ -17,7 +17,7 @@
 #include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
-#include "train/recipe_graph.h"
+#include "train/recipes/recipe_graph.h"
 
 namespace vitrine {
 namespace {

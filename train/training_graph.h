@@ -8,7 +8,7 @@
 #include "model/pictures/picture_input.h"
 #include "runtime/graph/graph.h"
 #include "train/parameter_layout.h"
-#include "train/teacher.h"
+#include "train/recipes/teacher.h"
 #include "train/train_config.h"
 
 namespace vitrine {
@@ -25,8 +25,8 @@ enum class StepImages : uint8_t {
 inline constexpr std::string_view pictures_buffer = "pictures";
 
 // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
-// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipe_graph.h). Output: "losses" [B],
-// not weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The
+// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipes/recipe_graph.h). Output: "losses"
+// [B], not weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The
 // gradients of the weighted sum of losses are stored in theirs; with `update`, the parameters are updated
 // too, unless a gradient is not finite, and there is an output "clipping" [2]: by how much the gradients were
 // clipped, and their norm, both NaN where there was no update. The state updates_buffer, u32 [1], counts the

@@ -10,8 +10,8 @@
 #include "apps/cli/progress.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "train/confusion.h"
 #include "train/evaluate.h"
+#include "train/logs/confusion.h"
 
 namespace vitrine::cli {
 namespace {

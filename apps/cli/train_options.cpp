@@ -51,6 +51,9 @@ void apply_flags(TrainConfig& config, const TrainFlags& flags, const CommonOptio
   assign(config.layer_decay, flags.layer_decay);
   assign(config.ema_decay, flags.ema_decay);
   assign(config.flip, flags.flip);
+  if (flags.resized_crop && !*flags.resized_crop) config.random_resized_crop.reset();
+  if (flags.resized_crop && *flags.resized_crop && !config.random_resized_crop)
+    config.random_resized_crop.emplace();
   assign(config.train, flags.train);
   if (flags.head_init) config.head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
   if (common.dtype != "auto") config.precision = common.dtype == "f16" ? Precision::f16 : Precision::f32;
@@ -216,6 +219,9 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                      "Test and save an average of the weights that keeps this much of itself at each update");
   command.add_option("--label-smoothing", flags.label_smoothing, "Instead of the configuration's");
   command.add_flag("--flip,!--no-flip", flags.flip, "Mirror half of the training pictures, or none");
+  command.add_flag(
+      "--resized-crop,!--no-resized-crop", flags.resized_crop,
+      "Train on random rectangles of the pictures, resized to the model's size, or on whole ones");
   command.add_flag("--resume", flags.resume, "Go on from the checkpoint in --out, if there is one");
   command.add_flag("--recompute", flags.recompute,
                    "Compute each block's values again instead of keeping them: less memory, more time");

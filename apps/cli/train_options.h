@@ -20,7 +20,7 @@ struct TrainFlags {
   std::optional<std::string> train, head_init;
   std::optional<uint64_t> epochs, batch_size, seed, classes;
   std::optional<double> lr, weight_decay, warmup_epochs, label_smoothing, layer_decay, ema_decay;
-  std::optional<bool> flip;
+  std::optional<bool> flip, resized_crop;
   std::optional<std::string> validate_every;
   std::optional<uint64_t> patience, keep;
   bool tensorboard = false;

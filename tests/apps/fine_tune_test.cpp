@@ -76,7 +76,8 @@ nlohmann::json last_line(const std::string& text) {
 TEST_CASE("vitrine train teaches a model other classes without a configuration") {
   test::test_device();
   const Bands bands;
-  const auto result = bands.train("out", {"--epochs", "6", "--lr", "0.002", "--no-flip"});
+  const auto result =
+      bands.train("out", {"--epochs", "6", "--lr", "0.002", "--no-flip", "--no-resized-crop"});
   INFO(result.err);
   REQUIRE(result.status == 0);
   CHECK_THAT(result.err, ContainsSubstring("54 tensors kept") && ContainsSubstring("head.weight [2, 64]") &&
@@ -116,7 +117,8 @@ TEST_CASE("a head alone is trained on features that are computed once, as it is 
   const std::vector<std::string> same{"--epochs", "3", "--seed", "4"};
   auto cached = same, slow = same;
   cached.insert(cached.end(), {"--train", "head"});
-  slow.insert(slow.end(), {"--train", "head.*", "--lr", "0.005", "--layer-decay", "1", "--no-flip"});
+  slow.insert(slow.end(),
+              {"--train", "head.*", "--lr", "0.005", "--layer-decay", "1", "--no-flip", "--no-resized-crop"});
   cached.insert(cached.end(), {"--lr", "0.005"});
   const auto one = bands.train("cached", cached), other = bands.train("slow", slow);
   INFO(one.err << other.err);

@@ -1,7 +1,7 @@
 """timm's mixing, erasing, losses and distillation, with the random numbers that Vitrine draws.
 
 timm's own code does the work (`timm` from PyPI). What it would draw from NumPy and `random` comes from here instead: the
-same Philox words in the same order as train/mixing.cpp takes them.
+same Philox words in the same order as train/recipes/mixing.cpp takes them.
 """
 
 import contextlib

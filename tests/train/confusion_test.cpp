@@ -1,4 +1,4 @@
-#include "train/confusion.h"
+#include "train/logs/confusion.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,4 +1,4 @@
-#include "train/event_file.h"
+#include "train/logs/event_file.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>

@@ -1,11 +1,11 @@
-#include "train/mixing.h"
+#include "train/recipes/mixing.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <set>
 
 #include "runtime/util/portable_math.h"
-#include "train/random_draws.h"
+#include "train/recipes/random_draws.h"
 
 namespace vitrine {
 namespace {

@@ -169,17 +169,16 @@ TEST_CASE("features come in the order in which the pictures would") {
   }
   CHECK(cache.complete());
   CHECK_THROWS_AS(cache.add(std::vector<float>(2)), Error);
-  std::vector<float> identity(256);
-  for (size_t i = 0; i < 256; ++i) identity[i] = static_cast<float>(i);
-  BatchLoader loader(data, {.batch_size = 5, .seed = 77, .values = identity, .end_epoch = 3});
-  std::vector<float> images(10), features(10);
+  BatchLoader loader(data, {.batch_size = 5, .seed = 77, .end_epoch = 3});
+  std::vector<uint8_t> images(10);
+  std::vector<float> features(10);
   std::vector<uint32_t> labels(5), cached(5);
   int batches = 0;
   while (const auto made = loader.next(images, labels)) {
     const Batch batch = cache.fill(made->epoch, made->index, features, cached);
     REQUIRE(batch.size == made->size);
     for (size_t i = 0; i < batch.size; ++i) {
-      CHECK(features[2 * i] == images[2 * i]);
+      CHECK(features[2 * i] == static_cast<float>(images[2 * i]));
       CHECK(cached[i] == labels[i]);
     }
     ++batches;
@@ -193,6 +192,8 @@ TEST_CASE("the recipe's rate grows with the root of the batch, and what is new l
   CHECK_THAT(fine_tuning_recipe("head", 64).lr, WithinRel(2.5e-3, 1e-9));
   CHECK(fine_tuning_recipe("all", 32).flip);
   CHECK_FALSE(fine_tuning_recipe("head", 32).flip);
+  CHECK(fine_tuning_recipe("last:2", 32).random_resized_crop.has_value());
+  CHECK_FALSE(fine_tuning_recipe("head", 32).random_resized_crop.has_value());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "train/event_file.h"
+#include "train/logs/event_file.h"
 
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "train/teacher.h"
+#include "train/recipes/teacher.h"
 
 #include <string>
 #include <string_view>

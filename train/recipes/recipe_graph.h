@@ -6,7 +6,7 @@
 
 #include "model/vit/graph_builder.h"
 #include "runtime/graph/executable.h"
-#include "train/teacher.h"
+#include "train/recipes/teacher.h"
 #include "train/train_config.h"
 
 namespace vitrine {

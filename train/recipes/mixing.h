@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "train/recipe.h"
+#include "train/recipes/recipe.h"
 
 namespace vitrine {
 

@@ -1,10 +1,10 @@
-#include "train/mixing.h"
+#include "train/recipes/mixing.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/util/portable_math.h"
-#include "train/random_draws.h"
+#include "train/recipes/random_draws.h"
 
 namespace vitrine {
 namespace {

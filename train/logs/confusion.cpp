@@ -1,4 +1,4 @@
-#include "train/confusion.h"
+#include "train/logs/confusion.h"
 
 #include <algorithm>
 #include <charconv>

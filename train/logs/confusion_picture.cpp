@@ -5,7 +5,7 @@
 #include "images/color_map.h"
 #include "images/small_text.h"
 #include "runtime/util/error.h"
-#include "train/confusion.h"
+#include "train/logs/confusion.h"
 
 namespace vitrine {
 namespace {

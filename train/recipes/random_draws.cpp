@@ -1,4 +1,4 @@
-#include "train/random_draws.h"
+#include "train/recipes/random_draws.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "train/training_log.h"
+#include "train/logs/training_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include "images/png_writer.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "train/event_file.h"
+#include "train/logs/event_file.h"
 
 namespace vitrine {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/recipe_graph.h"
+#include "train/recipes/recipe_graph.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,9 +15,9 @@
 #include "runtime/ops/training/soft_distillation.h"
 #include "shaders/training/erase_boxes.h"
 #include "shaders/training/mix_samples.h"
-#include "train/mixing.h"
+#include "train/recipes/mixing.h"
+#include "train/recipes/teacher.h"
 #include "train/step_inputs.h"
-#include "train/teacher.h"
 
 namespace vitrine {
 namespace {

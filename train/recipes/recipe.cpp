@@ -1,4 +1,4 @@
-#include "train/recipe.h"
+#include "train/recipes/recipe.h"
 
 #include <array>
 #include <cmath>
