@@ -197,7 +197,7 @@ TEST_CASE("occupancy: how matrices lie in lanes is known of the drivers whose so
 
 TEST_CASE("occupancy: attention's queries in registers are two to one, unless lanes repeat each other's") {
   constexpr AttentionSizes sizes{
-      .batch = 8, .queries = 197, .keys = 197, .heads = 12, .key_width = 64, .value_width = 64};
+      .batch = 8, .queries = 197, .keys = 197, .heads = 12, .key_width = 64, .value_width = 64, .bytes = 2};
   // Of 32 rows: their queries, and with them all that a lane holds.
   const auto widest = [&](const Capabilities& device) -> std::optional<AttentionCoopmatShape> {
     for (const AttentionCoopmatShape& shape : attention_coopmat_shapes(sizes, device)) {
