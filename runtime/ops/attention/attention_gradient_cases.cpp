@@ -44,6 +44,10 @@ std::vector<OpCase> attention_gradient_cases() {
   std::vector<OpCase> cases;
   for (const AttentionCase& a : {small_attention, usual_attention, dropped_attention})
     cases.push_back(case_of(a));
+  // So that no device that has matrix units leaves them untested.
+  AttentionCase rounded = usual_attention;
+  rounded.rounded = true;
+  cases.push_back(case_of(rounded, 0x1p-30));
   const size_t of_all_devices = cases.size();
   for (const AttentionCase& a : trained_attentions) cases.push_back(case_of(a));
   for (const AttentionCase& a : rounded_attentions()) cases.push_back(case_of(a, 0x1p-30));
