@@ -11,7 +11,9 @@ std::unique_ptr<Dataset> open_evaluation_set(const Model& model, const std::file
                                              Split split) {
   require_pictures(model);
   const ViTConfig& c = model.config;
-  DatasetOptions options{.classes = static_cast<uint32_t>(c.classes), .preprocess = model.preprocess};
+  // Each picture is read once.
+  DatasetOptions options{
+      .classes = static_cast<uint32_t>(c.classes), .preprocess = model.preprocess, .kept_bytes = 0};
   options.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
                    static_cast<uint32_t>(c.image_width)};
   return open_dataset(folder, split, options);
@@ -25,6 +27,7 @@ TestResult evaluate_on(PipelineStore& pipelines, const Model& model, const Datas
                        [&](uint64_t number, std::span<const float> result) {
                          const uint32_t label = data.label(number);
                          sums.add(result, {&label, 1});
+                         if (take) take(result, {&label, 1});
                          if (progress) progress(sums.samples());
                        });
   const auto batch = static_cast<uint32_t>(runner.batch());

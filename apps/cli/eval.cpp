@@ -28,6 +28,8 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   for (const std::string& file : flags.confusion) require_confusion_name(file);
   const PlanOptions plan = plan_options(flags.model);
   const Model model = open_model(flags.model, common);
+  const bool tells = flags.json || !flags.confusion.empty();
+  if (tells) require_few_classes(model.config.classes);
   const auto data = open_evaluation_set(model, flags.data, flags.train_part ? Split::train : Split::test);
 
   const std::unique_ptr<Device> device = open_device(common);
@@ -40,7 +42,7 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   }
   Confusion confusion(model.config.classes, std::move(names));
   TakeResults take;
-  if (flags.json || !flags.confusion.empty()) {
+  if (tells) {
     take = [&](std::span<const float> results, std::span<const uint32_t> labels) {
       confusion.add(results, labels);
     };
@@ -53,11 +55,13 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
        .batch = std::min<uint64_t>(flags.batch, data->count())},
       [&](uint64_t done) { progress.show(done); }, take);
   progress.clear();
-  for (const std::string& file : flags.confusion) write_confusion(file, confusion);
   nlohmann::ordered_json line{
       {"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}};
   if (flags.json) line.update(to_json(confusion));
   std::printf("%s\n", line.dump().c_str());
+  // Whatever comes of the files, the result is there.
+  std::fflush(stdout);
+  for (const std::string& file : flags.confusion) write_confusion(file, confusion);
 }
 
 }  // namespace

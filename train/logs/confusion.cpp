@@ -40,14 +40,14 @@ std::string csv_text(const std::string& text) {
   return quoted + '"';
 }
 
-void require_few(const Confusion& confusion) {
-  if (confusion.classes() <= most_classes) return;
-  throw Error(ErrorCode::usage, "a confusion matrix of " + std::to_string(confusion.classes()) +
+}  // namespace
+
+void require_few_classes(uint64_t classes) {
+  if (classes <= most_classes) return;
+  throw Error(ErrorCode::usage, "a confusion matrix of " + std::to_string(classes) +
                                     " classes was asked for, expected at most " +
                                     std::to_string(most_classes));
 }
-
-}  // namespace
 
 Confusion::Confusion(uint64_t classes, std::vector<std::string> names)
     : classes_(classes), names_(std::move(names)), labelled_(classes), predicted_(classes) {
@@ -85,7 +85,7 @@ ClassFigures Confusion::figures(uint64_t number) const {
 }
 
 nlohmann::ordered_json to_json(const Confusion& confusion) {
-  require_few(confusion);
+  require_few_classes(confusion.classes());
   nlohmann::ordered_json json{{"classes", nlohmann::ordered_json::array()},
                               {"confusion", nlohmann::ordered_json::array()}};
   for (uint64_t label = 0; label < confusion.classes(); ++label) {
@@ -104,7 +104,7 @@ nlohmann::ordered_json to_json(const Confusion& confusion) {
 }
 
 std::string to_csv(const Confusion& confusion) {
-  require_few(confusion);
+  require_few_classes(confusion.classes());
   std::string text = "label \\ predicted";
   for (uint64_t c = 0; c < confusion.classes(); ++c) text += "," + csv_text(confusion.name(c));
   text += ",count,precision,recall\n";

@@ -55,6 +55,8 @@ std::string to_csv(const Confusion& confusion);
 // where they have room, and of some where there are many.
 Image picture_of(const Confusion& confusion);
 
+// Error(usage) where a matrix of so many classes is too large to be told; ask before there is one.
+void require_few_classes(uint64_t classes);
 // As the name's end says: .csv or .png. Error(usage) for others; ask before there is anything to write.
 void require_confusion_name(const std::filesystem::path& file);
 void write_confusion(const std::filesystem::path& file, const Confusion& confusion);
