@@ -147,7 +147,9 @@ Values soft_distillation(const Values& student, const Values& teacher, const Sof
     const Values p = log_softmax(student.data() + base, classes, softness.temperature);
     const Values q = log_softmax(teacher.data() + base, classes, softness.temperature);
     double sum = 0;
-    for (uint64_t c = 0; c < classes; ++c) sum += std::exp(q[c]) * (q[c] - p[c]);
+    for (uint64_t c = 0; c < classes; ++c) {
+      if (std::exp(q[c]) != 0) sum += std::exp(q[c]) * (q[c] - p[c]);
+    }
     losses.push_back(factor_of(softness.sum, classes) * softness.temperature * softness.temperature * sum);
   }
   return losses;

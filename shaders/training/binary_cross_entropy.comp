@@ -66,7 +66,9 @@ void main() {
       const float sigmoid = nan_or(value, (value >= 0.0 ? 1.0 : e) / (1.0 + e));
       y[base + c] = known ? g[row] * p.factor * (sigmoid - target) : nan;
 #else
-      chunk_sum += nan_or(value, (1.0 - target) * value - min(value, 0.0) + log_one_plus(e));
+      // Below 0 (1 - target) x - x is written as -target x: the difference would keep a rounding of x, of every class alike.
+      const float linear = value >= 0.0 ? (1.0 - target) * value : -(target * value);
+      chunk_sum += nan_or(value, linear + log_one_plus(e));
 #endif
     }
     sum += chunk_sum;

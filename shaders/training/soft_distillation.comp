@@ -28,6 +28,7 @@ const uint chunk = 16;  // terms that are summed before they are added to the ot
 // A class's part of the divergence, q log(q / p) + p - q, for u = log(p / q): the last two add up to nothing over all
 // classes, and without them the parts would cancel where p and q are alike. Then it is q (exp(u) - 1 - u).
 float divergence_of(float student, float teacher, float u) {
+  if (teacher == 0.0) return student;  // for a -inf, too
   if (abs(u) >= 0.5) return student - teacher - teacher * u;
   float series = 1.0 / 40320.0;
   series = series * u + 1.0 / 5040.0;

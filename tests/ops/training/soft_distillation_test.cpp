@@ -62,6 +62,16 @@ TEST_CASE("soft_distillation takes temperatures, sums and logits of any size") {
   check({9, 50, {}, 900, 1000});
 }
 
+TEST_CASE("soft_distillation learns nothing of a class that its teacher holds for impossible") {
+  test::OpCase impossible = op_case({5, 37, {2}});
+  for (size_t i = 0; i < impossible.inputs[1].tensor.values.size(); i += 9) {
+    impossible.inputs[1].tensor.values[i] = -std::numeric_limits<double>::infinity();
+  }
+  impossible.expected = {reference::soft_distillation(
+      impossible.inputs[0].tensor.values, impossible.inputs[1].tensor.values, softness_of({5, 37, {2}}))};
+  test::check_op(op_soft_distillation, impossible);
+}
+
 TEST_CASE("soft_distillation makes NaN of a row with a NaN, wherever it stands") {
   for (const uint64_t classes : {10, 197}) {
     const Case c{5, classes, {2}};
