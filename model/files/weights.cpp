@@ -216,14 +216,18 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
                     "--image-size " + sides(options.image_height, options.image_width)},
                    whole_patches, warn);
   }
+  uint64_t height = c.image_height, width = c.image_width;
   try {
-    p = options.profile.empty() ? read_preprocess(model.path, model.family, c)
-                                : profile_named(options.profile, c.image_height, c.image_width);
+    p = read_preprocess(model.path, model.family, c);
+    // Models of a fixed size are shown that by any profile; this one takes what its processor makes.
+    if (!asked && model.family == "hf_dinov2") height = p.height(), width = p.width();
   } catch (const Error& error) {
-    if (!options.profile.empty()) throw;
-    model.preprocess_error = error.what();
-    return;
+    if (options.profile.empty()) {
+      model.preprocess_error = error.what();
+      return;
+    }
   }
+  if (!options.profile.empty()) p = profile_named(options.profile, height, width);
   if (p.height() == c.image_height && p.width() == c.image_width) return;
   if (asked) {
     p = p.with_size(c.image_height, c.image_width);
