@@ -19,6 +19,7 @@
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
+#include "runtime/util/text.h"
 #include "runtime/vk/compiler_figures.h"
 #include "runtime/vk/device_facts.h"
 #include "runtime/vk/shared_memory.h"
@@ -91,10 +92,15 @@ std::vector<PlannedModel> plan_trainings(const DoctorOptions& options, const std
   std::vector<PlannedModel> steps;
   for (const std::string& path : options.trainings) {
     TrainConfig config = read_train_config(path);
+    if (config.recipe.distillation.on()) {
+      throw Error(ErrorCode::usage, "--train: " + shown(path) +
+                                        " has a teacher, whose kernels are its model's (--model), expected a "
+                                        "configuration without distillation");
+    }
     for (const DType type : dtypes) {
       config.precision = type == DType::f16 ? Precision::f16 : Precision::f32;
       steps.push_back({path, type, config.batch_size,
-                       make_plan(make_step_graph(config, layout_of(config.model)), device, plan_options)});
+                       make_plan(make_step_graph(config, layout_of(config), {.images = StepImages::bytes}), device, plan_options)});
     }
   }
   return steps;
