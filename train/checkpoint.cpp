@@ -83,7 +83,9 @@ constexpr std::string_view free_settings[] = {"/max_skipped_steps", "/validate_e
 // Whether each update so far had the learning rate that it would have had now.
 bool same_rates(const TrainConfig& before, const TrainConfig& now, uint64_t updates_an_epoch,
                 uint64_t updates) {
-  for (uint64_t i = 0; i < updates; ++i) {
+  // A file may claim any number of them.
+  const uint64_t possible = before.epochs * updates_an_epoch;
+  for (uint64_t i = 0; i < std::min(updates, possible); ++i) {
     if (learning_rate(before, i, before.epochs * updates_an_epoch) !=
         learning_rate(now, i, now.epochs * updates_an_epoch)) {
       return false;
@@ -156,6 +158,7 @@ void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const 
                      {"config", to_json(identity.config).dump()},
                      {"data", identity.data},
                      {"frozen_weights", std::to_string(identity.frozen)},
+                     {"teacher", std::to_string(identity.teacher)},
                      {"updates", std::to_string(counts.updates)},
                      {"passes", std::to_string(counts.passes)},
                      {"skipped", std::to_string(counts.skipped)},
@@ -185,10 +188,26 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& tra
   if (fields.text("data") != identity.data) {
     fields.fail("the data set", fields.text("data"), identity.data + ", on which this training is to go on");
   }
+  const auto require_at_most = [&](const char* key, uint64_t most) {
+    if (fields.whole(key) <= most) return;
+    fields.fail("the number '" + std::string(key) + "'", fields.text(key),
+                "at most the " + std::to_string(most) + " of this training");
+  };
+  const TrainConfig& config = identity.config;
+  const uint64_t batches = identity.updates_an_epoch * config.accumulation;
+  require_at_most("epoch", config.epochs);
+  require_at_most("batch", batches);
+  require_at_most("updates", config.epochs * identity.updates_an_epoch);
+  require_at_most("passes", config.epochs * batches);
   const uint64_t frozen = written >= 2 ? fields.whole("frozen_weights") : 0;
   if (frozen != identity.frozen) {
     fields.fail("the checksum of the weights that aren't trained", std::to_string(frozen),
                 std::to_string(identity.frozen) + ", that of the model that this training is to go on with");
+  }
+  const uint64_t teacher = written >= 2 ? fields.whole("teacher") : 0;
+  if (teacher != identity.teacher) {
+    fields.fail("the checksum of the teacher's weights", std::to_string(teacher),
+                std::to_string(identity.teacher) + ", that of the model that the configuration names now");
   }
   // All of it is looked at before anything changes.
   std::map<std::string, std::vector<float>> buffers;

@@ -40,7 +40,8 @@ struct TrainingIdentity {
   TrainConfig config;
   std::string data;  // see fingerprint_of()
   uint64_t updates_an_epoch = 0;
-  uint64_t frozen = 0;  // checksum of the weights that aren't trained, which are no part of a checkpoint
+  // Checksums of what is no part of a checkpoint: the weights that aren't trained, and a teacher's.
+  uint64_t frozen = 0, teacher = 0;
 };
 
 void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const TrainingPosition& position,

@@ -55,22 +55,19 @@ const std::vector<std::string>& model_file_names() {
 
 void keep_checkpoint(const Path& out, uint64_t epochs, uint64_t keep) {
   const Path wanted = checkpoint_of_epoch(out, epochs), folder = wanted.parent_path();
+  if (keep <= 1) return;
+  make_folders(folder);
+  // Bytes of its own: whoever goes back copies another over the checkpoint, and that may write in place.
+  write_file_atomically(wanted, MappedFile(checkpoint_in(out)).bytes());
   std::error_code error;
-  if (keep > 1) {
-    make_folders(folder);
-    // One that is there already may be another training's.
-    std::filesystem::remove(wanted, error);
-    link_or_copy(checkpoint_in(out), wanted);
-  }
   std::vector<Path> old;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const uint64_t epoch = epoch_of(entry->path(), out);
-    if (epoch > 0 && (keep <= 1 || epoch + keep <= epochs || epoch > epochs)) old.push_back(entry->path());
+    if (epoch > 0 && (epoch + keep <= epochs || epoch > epochs)) old.push_back(entry->path());
   }
   // What can't be taken away is in nobody's way.
   for (const Path& path : old) std::filesystem::remove(path, error);
-  if (keep <= 1) std::filesystem::remove(folder, error);  // where it is empty
 }
 
 void link_model(const Path& from, const Path& to) {

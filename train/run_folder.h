@@ -23,11 +23,12 @@ std::filesystem::path checkpoint_of_epoch(const std::filesystem::path& out, uint
 const std::vector<std::string>& model_file_names();
 
 // Keeps the checkpoint as that of so many epochs besides, and takes those away that are older than the last
-// `keep`. With keep 1 there is the checkpoint itself alone. Doing it twice does it once. No bytes are copied
-// where the file system has hard links.
+// `keep`, and those of later epochs, which come again. With keep 1 nothing is done. Doing it twice does it
+// once.
 void keep_checkpoint(const std::filesystem::path& out, uint64_t epochs, uint64_t keep);
 
-// Makes `to` the same model as `from`, whole or not at all, in the same way.
+// Makes `to` the same model as `from`, whole or not at all. No bytes are copied where the file system has hard
+// links.
 void link_model(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace vitrine

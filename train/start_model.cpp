@@ -14,10 +14,6 @@
 namespace vitrine {
 namespace {
 
-bool is_head(const Parameter& parameter) {
-  return parameter.module == Module::head || parameter.module == Module::distillation_head;
-}
-
 // A model's weights, but for some that are new.
 class StartWeights final : public ConstantSource {
  public:

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::string_view last_prefix = "last:";
 
-bool is_head(const Parameter& parameter) {
-  return parameter.module == Module::head || parameter.module == Module::distillation_head;
-}
-
 // Behind the last block.
 bool is_behind_blocks(const Parameter& parameter) {
   switch (parameter.module) {
@@ -48,6 +44,10 @@ std::vector<std::string> parts_of(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_head(const Parameter& parameter) {
+  return parameter.module == Module::head || parameter.module == Module::distillation_head;
+}
 
 TrainedSet trained_set_of(std::string_view text, const std::string& origin, ErrorCode code) {
   if (text == "all") return {};

@@ -24,6 +24,9 @@ struct TrainedSet {
 // `origin` says in messages where the text stands.
 TrainedSet trained_set_of(std::string_view text, const std::string& origin, ErrorCode code);
 
+// Whether it makes classes of features.
+bool is_head(const Parameter& parameter);
+
 // Whether all of the name is as the pattern says.
 bool fits_pattern(std::string_view name, std::string_view pattern);
 

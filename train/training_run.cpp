@@ -101,6 +101,7 @@ TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, Con
     const auto drawn = weights ? nullptr : random_weights(config.model, config.seed);
     identity.frozen = checksum_of(weights ? *weights : *drawn, frozen);
   }
+  if (std::optional<Teacher> teacher = open_teacher(config)) identity.teacher = checksum_of(*teacher);
   return identity;
 }
 
@@ -181,7 +182,14 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
                         holds_text(settings_in(options_.out), settings_text(config_));
     return;
   }
-  if (!options_.out.empty()) require_no_other_settings(config_, options_.out);
+  if (!options_.out.empty()) {
+    require_no_other_settings(config_, options_.out);
+    if (!options_.resume && path_exists(best_in(options_.out), ErrorCode::failed)) {
+      throw Error(ErrorCode::usage, shown(best_in(options_.out)) +
+                                        " is there already, and it is what is read of a training, expected "
+                                        "another folder to write to");
+    }
+  }
   if (options_.weights) {
     trainer_.initialize(*options_.weights);
   } else {
@@ -250,6 +258,7 @@ void TrainingRun::report(const BatchResult& result) {
     reported_skipped_ += skipped;
     if (skipped && in_a_row >= config_.max_skipped_steps && !lost_at_) {
       lost_at_ = reported_updates_;
+      lost_in_a_row_ = in_a_row;
     }
   }
   position_.samples += result.samples;
@@ -296,7 +305,7 @@ void TrainingRun::end_where_lost() {
   if (!lost_at_) return;
   settle();
   save();
-  throw Error(ErrorCode::failed, "the gradients of " + std::to_string(config_.max_skipped_steps) +
+  throw Error(ErrorCode::failed, "the gradients of " + std::to_string(lost_in_a_row_) +
                                      " updates in a row were not finite, up to update " +
                                      std::to_string(*lost_at_) + " in epoch " +
                                      std::to_string(position_.epoch + 1) +
@@ -380,7 +389,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   }
   if (!options_.out.empty()) {
     log_ = std::make_unique<TrainingLog>(options_.out, config_.tensorboard, position_.history.log);
-    if (trainer_.counts().updates == 0) log_->add_pictures(data_);
+    if (position_.history.log.events == 0) log_->add_pictures(data_);
   }
   // What it was killed before.
   if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty()) keep();
@@ -513,7 +522,7 @@ bool TrainingRun::finish() {
 
 TestResult TrainingRun::test_best(const Dataset& data) {
   const std::filesystem::path best = best_in(options_.out);
-  if (options_.out.empty() || !path_exists(best, ErrorCode::failed)) return test(data);
+  if (options_.out.empty() || !validates() || !path_exists(best, ErrorCode::failed)) return test(data);
   std::vector<float> last(trainer_.layout().elements), values(last.size());
   // What is tested: the weights, or their average.
   const std::string_view tested = result_buffer(config_);

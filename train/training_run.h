@@ -94,12 +94,12 @@ class TrainingRun {
   void settle();
   // `take`: see Trainer::test(). Ends early, with what was done, when `stop` is set.
   TestResult test(const Dataset& data, const TakeResults& take = {}, const std::atomic<bool>* stop = nullptr);
-  // The same of the best model that run() has left in its folder; of the last where there is none. The
+  // The same of the best model that run() has left in its folder; of the last where it doesn't validate. The
   // parameters are the last one's again afterwards.
   TestResult test_best(const Dataset& data);
-  // Checkpoint, model and settings into a folder that appears whole or not at all, besides
-  // what run() writes. It may hold what this or run() wrote before, and nothing else. For those who are
-  // called by `between`, and when run() is over.
+  // Checkpoint, model and settings into a folder that appears whole or not at all, besides what run() writes.
+  // It may hold what this, or run() without validations and kept checkpoints, wrote before, and nothing else.
+  // For those who are called by `between`, and when run() is over.
   void save_to(const std::filesystem::path& folder);
 
  private:
@@ -135,8 +135,9 @@ class TrainingRun {
   double group_loss_sum_ = 0;         // of the batches behind the last update
   uint64_t group_samples_ = 0, reported_skipped_ = 0;
   uint64_t reported_updates_ = 0;  // of the whole training: those of which report() was told
-  std::optional<uint64_t>
-      lost_at_{};  // the update with which there were too many in a row that were left out
+  // The update with which there were too many in a row that were left out, and how many.
+  std::optional<uint64_t> lost_at_{};
+  uint64_t lost_in_a_row_ = 0;
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 #include "runtime/util/unfinished.h"
+#include "train/trained_parameters.h"
 #include "train/training_run.h"
 
 namespace vitrine::cli {
@@ -110,7 +112,9 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
   if (setup.start || config.train != "all") say(trained_text(config));
   if (config.train == "head") {
     say(run.on_features() ? "what the head sees of a picture is computed once"
-                          : "what the head sees of a picture is computed in every epoch, for it changes");
+        : trains_on_fixed_features(config)
+            ? "what the head sees of a picture is computed in every epoch, for all of it is too much to keep"
+            : "what the head sees of a picture is computed in every epoch, for it changes");
   }
   if (config.precision == Precision::f16 && !run.trainer().rounds()) {
     warn("f16 was asked for, but no product of this training is of f16 on " + device->capabilities().name +
@@ -152,6 +156,12 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
     std::fprintf(stderr, "ended after %llu updates: no better validation in %llu\n",
                  static_cast<unsigned long long>(run.trainer().counts().updates),
                  static_cast<unsigned long long>(run.position().history.best.since));
+  }
+  std::error_code none;
+  if (config.validate_every == 0 && std::filesystem::exists(best_in(flags.out), none)) {
+    warn(shown(flags.out) + " is read as the best model of the validations before, in " +
+         shown(best_in(flags.out)) + "; what is tested now is the model at the end, in " +
+         shown(last_in(flags.out)));
   }
   const TestResult result = run.test_best(*setup.test);
   print_line({{"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}});

@@ -56,7 +56,8 @@ void apply_flags(TrainConfig& config, const TrainFlags& flags, const CommonOptio
     config.random_resized_crop.emplace();
   assign(config.train, flags.train);
   if (flags.head_init) config.head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
-  if (common.dtype != "auto") config.precision = common.dtype == "f16" ? Precision::f16 : Precision::f32;
+  const std::string precision = flags.precision.value_or(common.dtype);
+  if (precision != "auto") config.precision = precision == "f16" ? Precision::f16 : Precision::f32;
   if (flags.validate_every) config.validate_every = validate_every_of(*flags.validate_every);
   assign(config.patience, flags.patience);
   assign(config.keep, flags.keep);
@@ -158,6 +159,10 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
         open_dataset(flags.data, Split::train, pictures_for(model.config, config.preprocess, said_classes));
   }
   if (!config.class_names.empty()) wanted.names = config.class_names;
+  if (!wanted.names.empty() && wanted.names.size() != wanted.count) {
+    throw Error(ErrorCode::usage, "--classes: found " + std::to_string(wanted.count) + " classes and names for " +
+                                      std::to_string(wanted.names.size()) + ", expected a name each or none");
+  }
   std::ranges::for_each(model.untrained, warn);
   HeadInit head_init = config.head_init;
   if (flags.head_init) head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
@@ -218,6 +223,10 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_option("--ema-decay", flags.ema_decay,
                      "Test and save an average of the weights that keeps this much of itself at each update");
   command.add_option("--label-smoothing", flags.label_smoothing, "Instead of the configuration's");
+  command
+      .add_option("--precision", flags.precision,
+                  "Of the blocks' products: f32, or f16 with sums in f32; goes before --dtype, which says the same")
+      ->check(CLI::IsMember({"f32", "f16"}));
   command.add_flag("--flip,!--no-flip", flags.flip, "Mirror half of the training pictures, or none");
   command.add_flag(
       "--resized-crop,!--no-resized-crop", flags.resized_crop,
@@ -256,11 +265,12 @@ TrainSetup read_train_setup(const TrainFlags& flags, const CommonOptions& common
   }
   require_free(flags);
   TrainSetup setup = flags.model.empty() ? from_nothing(flags, common) : from_model(flags, common);
-  const DatasetOptions options = dataset_options(setup.config);
-  setup.test = open_dataset(flags.data, Split::test, options);
+  DatasetOptions options = dataset_options(setup.config);
   if (setup.config.validate_every > 0) {
     setup.validation = open_dataset(flags.data, Split::validation, options);
   }
+  options.kept_bytes = 0;  // it is read once
+  setup.test = open_dataset(flags.data, Split::test, options);
   return setup;
 }
 

@@ -17,7 +17,7 @@ namespace vitrine::cli {
 struct TrainFlags {
   std::string data, config, out, model, image_size, variants, fusions = "all", layouts = "kernels";
   std::vector<std::string> set;
-  std::optional<std::string> train, head_init;
+  std::optional<std::string> train, head_init, precision;
   std::optional<uint64_t> epochs, batch_size, seed, classes;
   std::optional<double> lr, weight_decay, warmup_epochs, label_smoothing, layer_decay, ema_decay;
   std::optional<bool> flip, resized_crop;

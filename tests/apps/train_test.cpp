@@ -52,6 +52,17 @@ TEST_CASE("vitrine train learns, says how far it is, and leaves a model that eva
   const auto said = nlohmann::json::parse(eval.out);
   CHECK_THAT(said.at("test_loss").get<double>(), WithinAbs(lines[30].at("test_loss").get<double>(), 1e-5));
   CHECK(said.at("test_accuracy") == lines[30].at("test_accuracy"));
+  uint64_t samples = 0, right = 0;
+  for (size_t label = 0; label < said.at("confusion").size(); ++label) {
+    const auto& row = said["confusion"][label];
+    uint64_t of_label = 0;
+    for (const auto& count : row) of_label += count.get<uint64_t>();
+    samples += of_label;
+    right += row.at(label).get<uint64_t>();
+    CHECK(said["classes"].at(label).at("count") == of_label);
+  }
+  REQUIRE(samples > 0);
+  CHECK(static_cast<double>(right) / static_cast<double>(samples) == said["test_accuracy"].get<double>());
 
   // Begins where another model has ended.
   const auto more = setting.train("more", {"--epochs", "1", "--model", setting.folder / "out"});
@@ -84,18 +95,18 @@ TEST_CASE("blocks that are computed again draw the same numbers again") {
 }
 
 TEST_CASE(
-    "vitrine train --dtype f16 rounds what matrix units multiply, or says that there is nothing to gain") {
+    "vitrine train --precision f16 rounds what matrix units multiply, or says that there is nothing to gain") {
   test::test_device();
   const Setting setting;
   REQUIRE(setting.train("f32").status == 0);
-  const auto result = setting.train("f16", {"--dtype", "f16"});
+  const auto result = setting.train("f16", {"--precision", "f16"});
   INFO(result.err);
   REQUIRE(result.status == 0);
   const bool in_f32 = result.err.find("trains in f32") != std::string::npos;
   CHECK((setting.model("f16") == setting.model("f32")) == in_f32);
   CHECK_THAT(test::read_whole_file(setting.folder / "f16/training.json"),
              ContainsSubstring(R"("precision": "f16")"));
-  check_failure(setting.train("f16", {"--dtype", "f32", "--resume"}), 4,
+  check_failure(setting.train("f16", {"--precision", "f32", "--dtype", "f16", "--resume"}), 4,
                 {R"(precision is "f16", expected "f32")"});
   check_failure(setting.train("f32", {"--dtype", "f16", "--resume"}), 4,
                 {R"(precision is "f32", expected "f16")"});

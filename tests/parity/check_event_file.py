@@ -54,6 +54,11 @@ def main():
         width, height = struct.unpack(">II", picture.encoded_image_string[16:24])
         if (picture.width, picture.height) != (width, height):
             sys.exit(f"a picture says {picture.width}x{picture.height} and is {width}x{height}")
+    tags, known = set(read.Tags()["scalars"]), set(TRAIN.values()) | set(VALIDATION.values())
+    if tags - known:
+        sys.exit(f"found the tags {sorted(tags - known)}, which log.csv has no column for")
+    if compared == 0 or not pictures:
+        sys.exit(f"found {compared} numbers and {len(pictures)} pictures, expected some of both")
     print(f"{compared} numbers and {len(pictures)} pictures are those of log.csv")
 
 

@@ -10,6 +10,7 @@
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/parameter_values.h"
 
 namespace vitrine {
 namespace {
@@ -98,6 +99,13 @@ std::optional<Teacher> open_teacher(const TrainConfig& config) {
   Teacher teacher{.model = {.config = model.config, .renormalizes = images.differs}};
   teacher.constants = std::make_unique<TeacherConstants>(std::move(model.constants), std::move(images));
   return teacher;
+}
+
+uint64_t checksum_of(Teacher& teacher) {
+  std::vector<Parameter> parameters = parameters_of(teacher.model.config);
+  std::erase_if(parameters, [](const Parameter& parameter) { return !parameter.learned(); });
+  for (Parameter& parameter : parameters) parameter.name.insert(0, prefix);
+  return checksum_of(*teacher.constants, parameters);
 }
 
 std::unique_ptr<ConstantSource> with_teacher(ConstantSource& own, Teacher& teacher) {

@@ -26,6 +26,9 @@ struct Teacher {
 // names the teacher where it isn't one for this model: other pictures, channels or classes.
 std::optional<Teacher> open_teacher(const TrainConfig& config);
 
+// Tells teachers apart: a checksum of the weights.
+uint64_t checksum_of(Teacher& teacher);
+
 // The constants of a step: the teacher's (append_teacher) from it, all others from `own`. Both have to
 // outlive this.
 std::unique_ptr<ConstantSource> with_teacher(ConstantSource& own, Teacher& teacher);
