@@ -25,7 +25,8 @@ struct BestValidation {
   // Whether this one is better than those before it.
   bool add(uint64_t update, const TestResult& result) {
     const bool better = count == 0 || result.accuracy > accuracy ||
-                        (result.accuracy == accuracy && (result.loss < loss || (std::isnan(loss) && !std::isnan(result.loss))));
+                        (result.accuracy == accuracy &&
+                         (result.loss < loss || (std::isnan(loss) && !std::isnan(result.loss))));
     ++count;
     ++since;
     newest = update;

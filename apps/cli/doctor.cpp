@@ -100,7 +100,8 @@ std::vector<PlannedModel> plan_trainings(const DoctorOptions& options, const std
     for (const DType type : dtypes) {
       config.precision = type == DType::f16 ? Precision::f16 : Precision::f32;
       steps.push_back({path, type, config.batch_size,
-                       make_plan(make_step_graph(config, layout_of(config), {.images = StepImages::bytes}), device, plan_options)});
+                       make_plan(make_step_graph(config, layout_of(config), {.images = StepImages::bytes}),
+                                 device, plan_options)});
     }
   }
   return steps;

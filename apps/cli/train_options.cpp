@@ -160,8 +160,9 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   }
   if (!config.class_names.empty()) wanted.names = config.class_names;
   if (!wanted.names.empty() && wanted.names.size() != wanted.count) {
-    throw Error(ErrorCode::usage, "--classes: found " + std::to_string(wanted.count) + " classes and names for " +
-                                      std::to_string(wanted.names.size()) + ", expected a name each or none");
+    throw Error(ErrorCode::usage, "--classes: found " + std::to_string(wanted.count) +
+                                      " classes and names for " + std::to_string(wanted.names.size()) +
+                                      ", expected a name each or none");
   }
   std::ranges::for_each(model.untrained, warn);
   HeadInit head_init = config.head_init;
@@ -224,8 +225,9 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
                      "Test and save an average of the weights that keeps this much of itself at each update");
   command.add_option("--label-smoothing", flags.label_smoothing, "Instead of the configuration's");
   command
-      .add_option("--precision", flags.precision,
-                  "Of the blocks' products: f32, or f16 with sums in f32; goes before --dtype, which says the same")
+      .add_option(
+          "--precision", flags.precision,
+          "Of the blocks' products: f32, or f16 with sums in f32; goes before --dtype, which says the same")
       ->check(CLI::IsMember({"f32", "f16"}));
   command.add_flag("--flip,!--no-flip", flags.flip, "Mirror half of the training pictures, or none");
   command.add_flag(

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "model/files/safetensors.h"
 #include "tests/apps/train_setting.h"
@@ -200,6 +201,35 @@ TEST_CASE("a checkpoint of a version to come is refused by its number") {
                 {"checkpoint.safetensors", "version is 3", "at most 2"});
 }
 
+TEST_CASE(
+    "a checkpoint that says more than a training can have done is refused, and counts nothing up to it") {
+  test::test_device();
+  const TrainSetting setting(R"({"schedule": "constant"})");
+  REQUIRE(setting.train("out", {"--epochs", "1"}).status == 0);
+  const std::string whole = test::read_whole_file(setting.folder / "out/checkpoint.safetensors");
+  for (const auto& [key, value] :
+       {std::pair{"updates", "4"}, {"passes", "7"}, {"epoch", "1"}, {"batch", "0"}}) {
+    INFO(key);
+    const std::string field = std::string("\"") + key + "\":\"", found = field + value + "\"";
+    std::string changed = whole;
+    const size_t at = changed.find(found);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, found.size(), field + "18446744073709551615\"");
+    // The header's size goes before it.
+    uint64_t size = 0;
+    std::memcpy(&size, whole.data(), sizeof size);
+    size += changed.size() - whole.size();
+    std::memcpy(changed.data(), &size, sizeof size);
+    setting.folder.file("out/checkpoint.safetensors", changed);
+    for (const char* epochs : {"1", "4"}) {
+      // What is lost with fewer epochs than are done is said in other words.
+      const bool fewer = std::string_view(key) == "epoch" && std::string_view(epochs) == "4";
+      check_failure(setting.train("out", {"--epochs", epochs, "--resume"}), 4,
+                    {"checkpoint.safetensors", "18446744073709551615", fewer ? "are done" : "at most"});
+    }
+  }
+}
+
 TEST_CASE("validation changes nothing of a training, and leaves the best model and the last") {
   test::test_device();
   // A rate so high that later epochs are worse than one before.
@@ -247,6 +277,28 @@ TEST_CASE("validation changes nothing of a training, and leaves the best model a
       CHECK_THAT(said.at("test_loss").get<double>(), WithinRel(best_loss, 1e-4));
     }
   }
+}
+
+TEST_CASE("a training that goes on without validation says what its folder is read as") {
+  test::test_device();
+  const TrainSetting setting(R"({"schedule": "constant"})");
+  REQUIRE(setting.train("out", {"--validate-every", "epoch"}).status == 0);
+  const std::string best = test::read_whole_file(setting.folder / "out/best/model.safetensors");
+  const auto more = setting.train("out", {"--epochs", "5", "--resume"});
+  INFO(more.err);
+  REQUIRE(more.status == 0);
+  CHECK_THAT(more.err, ContainsSubstring("read as the best model of the validations before") &&
+                           ContainsSubstring("out/last"));
+  CHECK(test::read_whole_file(setting.folder / "out/best/model.safetensors") == best);
+  const auto eval = test::run_command({VITRINE_PROGRAM, "eval", "--data", setting.folder.path().string(),
+                                       "--model", setting.folder / "out/last", "--dtype", "f32"});
+  REQUIRE(eval.status == 0);
+  CHECK_THAT(lines_of(more.out).back().at("test_loss").get<double>(),
+             WithinRel(nlohmann::json::parse(eval.out).at("test_loss").get<double>(), 1e-4));
+  // Another training's best would be taken for this one's.
+  for (const char* file : {"checkpoint.safetensors", "training.json"})
+    fs::remove(setting.folder / "out" / file);
+  check_failure(setting.train("out"), 2, {"out/best", "another folder"});
 }
 
 TEST_CASE("a folder with val and test is validated on the one and tested on the other") {
@@ -371,6 +423,9 @@ TEST_CASE("the last checkpoints are kept, and any of them is one to go on from")
   };
   CHECK(logs("out") == logs("whole"));
   CHECK(names_in(kept) == std::set<std::string>{"epoch-000004.safetensors", "epoch-000005.safetensors"});
+  // Whoever doesn't ask for them again loses none.
+  REQUIRE(setting.train("out", {"--resume"}).status == 0);
+  CHECK(names_in(kept).size() == 2);
   check_failure(setting.train("none", {"--keep", "0"}), 4, {"keep is 0"});
 }
 

@@ -95,7 +95,8 @@ TEST_CASE("blocks that are computed again draw the same numbers again") {
 }
 
 TEST_CASE(
-    "vitrine train --precision f16 rounds what matrix units multiply, or says that there is nothing to gain") {
+    "vitrine train --precision f16 rounds what matrix units multiply, or says that there is nothing to "
+    "gain") {
   test::test_device();
   const Setting setting;
   REQUIRE(setting.train("f32").status == 0);

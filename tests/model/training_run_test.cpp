@@ -164,6 +164,20 @@ TEST_CASE("a training by a recipe goes on where it was stopped") {
   recipe.distillation.kind = DistillationKind::soft;
   check_training(config, folder / "data", {2});
 
+  // Another teacher of the same name isn't gone on with.
+  {
+    TrainingRun student(pipelines, config, *data, {.out = folder / "student"});
+    CHECK(student.run({}, std::atomic<bool>(false)));
+  }
+  TrainConfig other_teacher{.epochs = 1, .batch_size = 2, .seed = 6};
+  other_teacher.model = config.model;
+  other_teacher.model.distillation_token = other_teacher.model.distilled_head = false;
+  std::filesystem::remove_all(folder / "teacher");
+  TrainingRun again(pipelines, other_teacher, *data, {.out = folder / "teacher"});
+  CHECK(again.run({}, std::atomic<bool>(false)));
+  CHECK_THROWS_WITH(TrainingRun(pipelines, config, *data, {.out = folder / "student", .resume = true}),
+                    Catch::Matchers::ContainsSubstring("the checksum of the teacher's weights"));
+
   const auto refuses = [&](const TrainConfig& other, const char* what) {
     try {
       const Trainer trainer(pipelines, other, 1);

@@ -125,6 +125,10 @@ TEST_CASE("image folders that are no data set are refused with what was found an
         "the folder " + (folder / "train/bee").string() +
             " holds no pictures (files named *.jpg, *.jpeg, *.png or *.webp)");
   std::filesystem::remove_all(folder / "train");
+  write_picture(folder, "train/\xe9t\xe9/x.png", 1);
+  CHECK(refusal_of(folder, Split::train, options) ==
+        "/train: found the class \"\\xe9t\\xe9\", expected a name in UTF-8");
+  std::filesystem::remove_all(folder / "train");
   std::filesystem::create_directory(folder / "train");
   CHECK(refusal_of(folder, Split::train, options) ==
         "/train: found no folders, expected one with pictures for each class");

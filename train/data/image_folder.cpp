@@ -130,7 +130,8 @@ class ImageFolder : public Dataset {
   void add_class(const Path& folder, const std::string& name) {
     // Files that say what the classes are called are UTF-8.
     if (find_invalid_utf8(name))
-      throw Error(ErrorCode::bad_file, name_ + ": found the class " + in_quotes(name) + ", expected a name in UTF-8");
+      throw Error(ErrorCode::bad_file,
+                  name_ + ": found the class " + in_quotes(name) + ", expected a name in UTF-8");
     const auto place = std::ranges::find(class_names_, name);
     const auto label = static_cast<uint32_t>(place - class_names_.begin());
     if (place == class_names_.end() || label >= classes_) {
