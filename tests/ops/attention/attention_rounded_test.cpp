@@ -152,15 +152,31 @@ OpCase gradient_case(const Case& c, uint64_t seed) {
   return result;
 }
 
-// Why coopmat doesn't take the last node of a graph, on a device that has everything.
-std::string refusal(const Graph& graph) {
-  const Capabilities device = rich_gpu();
+// Why coopmat doesn't take the last node of a graph; empty where it does.
+std::string refusal(const Graph& graph, const Capabilities& device = rich_gpu()) {
   std::vector<std::string> refusals;
   candidates_of(LowerContext(graph, graph.nodes().back(), device), &refusals);
   for (const std::string& reason : refusals) {
     if (reason.starts_with("coopmat: ")) return reason;
   }
   return "";
+}
+
+// A make-believe card has the registers of a card and the software driver's narrow subgroups, which leave no
+// block for wide heads.
+void check_gradient(const OpCase& c) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const OpInput& input : c.inputs) {
+    ids.push_back(graph.input("in" + std::to_string(ids.size()), input.tensor.shape, input.tensor.dtype));
+  }
+  c.build(graph, ids);
+  const std::string reason = refusal(graph, test_device().device->capabilities());
+  if (reason.find("no block of its matrices fits") != std::string::npos) {
+    leave_out(c.label + ": " + reason);
+    return;
+  }
+  check_op(op_gradient, c);
 }
 
 }  // namespace
@@ -195,16 +211,16 @@ TEST_CASE("attention_gradient that may be rounded matches the float64 reference"
                           {1, 1, 31, 19, 88, 96},
                           {1, 1, 35, 19, 128, 128},
                           {1, 1, 17, 21, 33, 121}}) {
-    check_op(op_gradient, gradient_case({.size = size}, seed += 10));
+    check_gradient(gradient_case({.size = size}, seed += 10));
   }
 }
 
 TEST_CASE(
     "attention_gradient that may be rounded takes unaligned rows, and clears what attention didn't read") {
   require_matrix_units();
-  check_op(op_gradient, gradient_case({.size = {2, 2, 17, 23, 8, 5}, .before = 1, .behind = 3}, 1));
-  check_op(op_gradient, gradient_case({.size = {1, 3, 37, 41, 7, 12}, .before = 4}, 2));
-  check_op(op_gradient, gradient_case({.size = {1, 1, 5, 70, 16, 16}, .behind = 16}, 3));
+  check_gradient(gradient_case({.size = {2, 2, 17, 23, 8, 5}, .before = 1, .behind = 3}, 1));
+  check_gradient(gradient_case({.size = {1, 3, 37, 41, 7, 12}, .before = 4}, 2));
+  check_gradient(gradient_case({.size = {1, 1, 5, 70, 16, 16}, .behind = 16}, 3));
 }
 
 TEST_CASE("every block of rounded attention and of its gradient is right at its edges") {
@@ -218,7 +234,7 @@ TEST_CASE("every block of rounded attention and of its gradient is right at its 
 TEST_CASE("what is rounded of attention's gradients keeps to f16's range") {
   require_matrix_units();
   for (const double given : {0x1p-60, 0x1p-24, 0x1p30, 0x1p90}) {
-    check_op(op_gradient, gradient_case({.size = {1, 1, 37, 43, 16, 16}, .given = given}, 1));
+    check_gradient(gradient_case({.size = {1, 1, 37, 43, 16, 16}, .given = given}, 1));
   }
   for (const double values : {0x1p-12, 0x1p14}) {
     check_op(op_gradient,
@@ -236,13 +252,13 @@ TEST_CASE("what is rounded of attention's gradients keeps to f16's range") {
     c.inputs[3].tensor.values[i] = round_to(DType::f32, expected.out[i]);
   }
   as_it_is.fill_gradients(c);
-  check_op(op_gradient, c);
+  check_gradient(c);
 }
 
 TEST_CASE("rounded attention is right for large scores") {
   require_matrix_units();
   check_op(op_forward, forward_case({.size = {1, 2, 37, 43, 16, 16}, .scale = 4}, 1));
-  check_op(op_gradient, gradient_case({.size = {1, 2, 37, 43, 16, 16}, .scale = 4}, 1));
+  check_gradient(gradient_case({.size = {1, 2, 37, 43, 16, 16}, .scale = 4}, 1));
 }
 
 TEST_CASE("attention_gradient that may be rounded lets NaN through, and only where it belongs") {
@@ -262,7 +278,7 @@ TEST_CASE("attention_gradient that may be rounded lets NaN through, and only whe
     }
     c.fill_gradients(with_nan);
     with_nan.allow_nonfinite = true;
-    check_op(op_gradient, with_nan);
+    check_gradient(with_nan);
   }
 }
 
