@@ -139,20 +139,26 @@ void check_projections(const Tensors& found, const nlohmann::json& expected, con
 }
 
 // Has matrix units make the products that may be rounded, as a GPU's heuristics do and a software driver's
-// don't. How many nodes of the step that are.
-size_t prefer_matrix_units(const TrainConfig& config, const ParameterLayout& layout, PlanOptions& options) {
+// don't. How many nodes of the step that are, with those in `without_block`: attention's derivative on a
+// make-believe card, which has a card's registers and the software driver's narrow subgroups.
+size_t prefer_matrix_units(const TrainConfig& config, const ParameterLayout& layout, PlanOptions& options,
+                           size_t& without_block) {
   const Capabilities& device = test::test_device().device->capabilities();
   const Plan plan = make_plan(make_step_graph(config, layout), device, options);
   auto known = std::make_shared<KernelChoices>();
   size_t found = 0;
   for (const Node& node : plan.graph->nodes()) {
     if (!node.attributes.flag("rounded")) continue;
-    for (const Candidate& candidate : candidates_of(LowerContext(*plan.graph, node, device))) {
+    std::vector<std::string> refusals;
+    for (const Candidate& candidate : candidates_of(LowerContext(*plan.graph, node, device), &refusals)) {
       if (candidate.kernel->name != "coopmat") continue;
       known->tuned.emplace(node_key(*plan.graph, node), candidate.name());
       ++found;
       break;
     }
+    without_block += std::ranges::any_of(refusals, [](const std::string& reason) {
+      return reason.starts_with("coopmat: no block of its matrices fits");
+    });
   }
   options.known = std::move(known);
   return found;
@@ -287,10 +293,12 @@ TEST_CASE("four blocks whose products are rounded on matrix units train beside P
   TrainConfig config = read_train_config(fixture / "train.json");
   config.precision = Precision::f16;
   TrainerOptions options;
-  const size_t rounded = prefer_matrix_units(config, layout_of(config.model), options.plan);
+  size_t without_block = 0;
+  const size_t rounded = prefer_matrix_units(config, layout_of(config.model), options.plan, without_block);
+  if (without_block > 0) test::leave_out("attention's derivative: no block of its matrices fits the device");
   if (rounded == 0) SKIP("the device has no matrix units that these products use");
   // A layer has a product, and two in its derivative; a block has four layers, and attention twice.
-  CHECK(rounded >= (3 * 4 + 2) * config.model.depth);
+  CHECK(rounded + without_block >= (3 * 4 + 2) * config.model.depth);
   check("vit192", options, true, Precision::f16);
 }
 TEST_CASE("a training that begins with another model goes on as in PyTorch") {
