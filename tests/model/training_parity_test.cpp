@@ -156,9 +156,10 @@ size_t prefer_matrix_units(const TrainConfig& config, const ParameterLayout& lay
       ++found;
       break;
     }
-    without_block += std::ranges::any_of(refusals, [](const std::string& reason) {
-      return reason.starts_with("coopmat: no block of its matrices fits");
-    });
+    without_block +=
+        device.type != DeviceType::cpu && std::ranges::any_of(refusals, [](const std::string& reason) {
+          return reason.starts_with("coopmat: no block of its matrices fits");
+        });
   }
   options.known = std::move(known);
   return found;
