@@ -91,6 +91,15 @@ TEST_CASE("vitrine preprocess does what a model's files ask for") {
         Dims{1, 3, 48, 48});
   CHECK(shape_of({"--model", own.path(), "--size", "96"}, "short side to 100") == Dims{1, 3, 96, 96});
   CHECK(shape_of({"--model", own.path(), "--profile", "siglip"}, "profile siglip") == Dims{1, 3, 16, 16});
+
+  // A DINOv2 takes what its processor makes, and a profile changes how, not how much.
+  const test::TemporaryFolder dino;
+  std::filesystem::copy(fixtures / "hf_dinov2_classifier", dino.path());
+  dino.file(
+      "preprocessor_config.json",
+      R"({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 50}, "crop_size": 48})");
+  CHECK(shape_of({"--model", dino.path()}, "resize the short side to 50") == Dims{1, 3, 48, 48});
+  CHECK(shape_of({"--model", dino.path(), "--profile", "timm"}, "profile timm") == Dims{1, 3, 48, 48});
 }
 
 TEST_CASE("vitrine preprocess says in one sentence what is wrong") {
