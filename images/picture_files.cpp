@@ -1,9 +1,13 @@
 #include "images/picture_files.h"
 
+#include <dirent.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,34 +21,60 @@ namespace {
 
 std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    // What it is may be unknowable (a link to nowhere): then reading says so, by its name.
-    std::error_code ignored;
-    if (is_called_picture(entry->path()) && !entry->is_directory(ignored)) {
-      found.push_back(entry->path());
-    }
-  }
-  if (error)
-    throw Error(ErrorCode::failed, "cannot read the folder " + shown(folder) + ": " + error.message());
-  if (found.empty()) {
-    throw Error(ErrorCode::failed, "the folder " + shown(folder) +
-                                       " holds no pictures (files named *.jpg, *.jpeg, *.png or *.webp)");
-  }
+  for_each_picture_name(folder, [&](std::string_view name) { found.push_back(folder / name); });
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// As std::filesystem::path::extension has it, without a path.
+std::string_view extension_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : name.substr(dot);
+}
+
+bool ends_like_picture(std::string_view name) {
+  constexpr std::array<std::string_view, 7> suffixes{".jpg", ".jpeg", ".jpe", ".jfif",
+                                                     ".png", ".apng", ".webp"};
+  const std::string_view suffix = extension_of(name);
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](std::string_view known) { return std::ranges::equal(suffix, known, same); });
 }
 
 }  // namespace
 
 bool is_called_picture(const std::filesystem::path& path) {
-  constexpr std::array<std::string_view, 7> suffixes{".jpg", ".jpeg", ".jpe", ".jfif",
-                                                     ".png", ".apng", ".webp"};
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return std::find(suffixes.begin(), suffixes.end(), suffix) != suffixes.end();
+  return ends_like_picture(path.filename().string());
+}
+
+void for_each_picture_name(const std::filesystem::path& folder,
+                           const std::function<void(std::string_view name)>& take) {
+  const auto fail = [&](int error) {
+    throw Error(ErrorCode::failed,
+                "cannot read the folder " + shown(folder) + ": " + std::generic_category().message(error));
+  };
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), &closedir);
+  if (!listing) fail(errno);
+  bool any = false;
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(listing.get());
+    if (!entry && errno != 0) fail(errno);
+    if (!entry) break;
+    const std::string_view name(entry->d_name);
+    if (!ends_like_picture(name) || entry->d_type == DT_DIR) continue;
+    if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
+      // What it is may be unknowable (a link to nowhere): then reading says so, by its name.
+      std::error_code ignored;
+      if (std::filesystem::is_directory(folder / name, ignored)) continue;
+    }
+    any = true;
+    take(name);
+  }
+  if (!any) {
+    throw Error(ErrorCode::failed, "the folder " + shown(folder) +
+                                       " holds no pictures (files named *.jpg, *.jpeg, *.png or *.webp)");
+  }
 }
 
 bool begins_like_picture(const std::filesystem::path& path) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace vitrine {
@@ -12,6 +14,11 @@ namespace vitrine {
 // .png, .apng or .webp, in upper or lower case, sorted by name. Error(failed) for a folder without such files
 // or one that cannot be read. The order of `named` is kept.
 std::vector<std::filesystem::path> picture_files(std::span<const std::filesystem::path> named);
+
+// Tells `take` the name of every such file in a folder, in the order of the file system. Nothing is asked of
+// a single file but where the folder doesn't say what it is. Errors as above.
+void for_each_picture_name(const std::filesystem::path& folder,
+                           const std::function<void(std::string_view name)>& take);
 
 // Whether a file's name ends as those do.
 bool is_called_picture(const std::filesystem::path& path);

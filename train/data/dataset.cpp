@@ -1,5 +1,7 @@
 #include "train/data/dataset.h"
 
+#include <limits>
+
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset_kinds.h"
@@ -33,6 +35,13 @@ void require_shape(const std::string& name, const SampleShape& found, const Samp
                                        expected.to_string());
 }
 
+void require_countable(const std::string& name, uint64_t samples) {
+  constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
+  if (samples <= most) return;
+  throw Error(ErrorCode::bad_file, name + ": found " + std::to_string(samples) +
+                                       " pictures, expected at most " + std::to_string(most));
+}
+
 std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split split,
                                       const DatasetOptions& options) {
   std::error_code error;
@@ -46,7 +55,9 @@ std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split
   for (const auto open : {open_idx, open_cifar}) {
     if (std::unique_ptr<Dataset> dataset = open(folder, of_two, options)) return dataset;
   }
-  if (std::unique_ptr<Dataset> dataset = open_image_folder(folder, split, options)) return dataset;
+  for (const auto open : {open_image_folder}) {
+    if (std::unique_ptr<Dataset> dataset = open(folder, split, options)) return dataset;
+  }
   throw Error(ErrorCode::bad_file, shown(folder) +
                                        ": found no data set, expected MNIST's files (train-images-idx3-ubyte "
                                        "...), CIFAR-10's (data_batch_1.bin ...), or folders train and test "

@@ -52,9 +52,11 @@ class Dataset {
   virtual void read(uint64_t i, std::span<uint8_t> pixels) const = 0;
   // The sample as it is stored, in the size that it has. A grey one has the same byte three times. As read().
   virtual std::shared_ptr<const Picture> picture(uint64_t i) const;
+  // What tells it from other data besides shape and labels, where that is cheap; or empty.
+  const std::string& identity() const { return identity_; }
 
  protected:
-  std::string name_;
+  std::string name_, identity_;
   SampleShape shape_;
   std::optional<Preprocess> preprocess_;
   uint32_t classes_ = 0;
@@ -64,22 +66,31 @@ class Dataset {
 
 struct DatasetOptions {
   // What the model takes. A set whose pictures have a size of their own is refused unless it is this one; 0
-  // takes what there is. Image folders need it.
+  // takes what there is. Encoded pictures need it.
   SampleShape shape;
   // Labels must be below it. 0: what the set itself says, which for IDX files is the highest label and one.
   uint32_t classes = 0;
-  // Image folders: how pictures get the size. Resized to cover it and cropped in the middle if absent.
+  // Encoded pictures: how they get the size. Resized to cover it and cropped in the middle if absent.
   std::optional<Preprocess> preprocess;
-  // Image folders: how much of the decoded pictures may be kept, so that they are decoded once only.
+  // Encoded pictures: how much of the decoded pictures may be kept, so that they are decoded once only.
   uint64_t kept_bytes = uint64_t{1} << 30;
+  // Of so many samples on, what was found out of where they lie is kept in the cache folder.
+  uint64_t least_indexed = 10'000;
+  // What was changed later than so many seconds ago isn't: another change at the same tick of the file
+  // system's clock couldn't be seen. FAT's are two seconds.
+  double settled_seconds = 3;
 };
 
 // Opens what lies in a folder, recognised in this order:
 // - MNIST's IDX files (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...), here or in raw/;
 // - CIFAR-10's binary files (data_batch_1.bin, ..., test_batch.bin), here or in cifar-10-batches-bin/;
-// - image folders: train/CLASS/x.jpg, and test/ or val/ beside it; where there are both, val/ is for
-// validation. Sizes are checked before memory is taken. Error(bad_file) if nothing is recognised or a file
-// breaks its format's rules.
+// - WebDataset's shards (train-*.tar or train/*.tar);
+// - Hugging Face's tables with the pictures in them (train-*.parquet, here or in data/);
+// - tables that name pictures (train.csv with the columns path and label);
+// - image folders: train/CLASS/x.jpg.
+// Of the last four the test part is called test or val; where there are both, val is for validation. Sizes
+// are checked before memory is taken. Error(bad_file) if nothing is recognised or a file breaks its format's
+// rules.
 std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split split,
                                       const DatasetOptions& options = {});
 

@@ -1,16 +1,13 @@
 // Pictures in folders that are called like their classes.
 #include <algorithm>
-#include <cstring>
-#include <mutex>
 #include <optional>
-#include <utility>
 
-#include "images/image.h"
 #include "images/picture_files.h"
-#include "model/pictures/host_resample.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset_kinds.h"
+#include "train/data/file_list.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine {
 namespace {
@@ -48,122 +45,99 @@ std::optional<Path> split_folder(const Path& folder, Split split) {
   return std::nullopt;
 }
 
-// What cannot be decoded is a broken data file here.
-template <typename Work>
-auto as_data_file(const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw Error(ErrorCode::bad_file, error.what());
+// The classes are stamped before they are listed, so that what comes while they are makes the index
+// another's.
+IndexKey index_key(const Path& folder, const std::vector<std::string>& classes, double settled_seconds) {
+  IndexKey key{
+      .kind = "folders", .path = folder, .stamps = {stamp_of(folder)}, .settled_seconds = settled_seconds};
+  for (const std::string& name : classes) {
+    FileStamp stamp = stamp_of(folder / name);
+    stamp.number ^= hash_of(name);
+    key.stamps.push_back(stamp);
   }
+  return key;
 }
 
-// Decoded pictures, those that are asked for first, as many as there is room for.
-class KeptPictures {
+class ImageFolder : public PictureDataset {
  public:
-  KeptPictures(uint64_t count, uint64_t most_bytes) : pictures_(count), room_(most_bytes) {}
-
-  std::shared_ptr<const Picture> find(uint64_t i) const {
-    const std::lock_guard lock(mutex_);
-    return pictures_[i];
-  }
-
-  void keep(uint64_t i, const std::shared_ptr<const Picture>& picture) {
-    const std::lock_guard lock(mutex_);
-    // Another thread may have been at it.
-    if (pictures_[i] || picture->pixels.size() > room_) return;
-    pictures_[i] = picture;
-    room_ -= picture->pixels.size();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<const Picture>> pictures_;
-  uint64_t room_;
-};
-
-class ImageFolder : public Dataset {
- public:
-  ImageFolder(const Path& folder, const std::vector<std::string>& class_names,
-              const DatasetOptions& options) {
-    name_ = shown(folder);
-    shape_ = options.shape;
-    preprocess_ =
-        options.preprocess ? *options.preprocess : cover_and_crop(shape_.height, shape_.width, {0}, {1});
+  ImageFolder(const Path& folder, const std::vector<std::string>& class_names, const DatasetOptions& options)
+      : PictureDataset(shown(folder), options), folder_(folder) {
     class_names_ = class_names;
     classes_ = options.classes != 0 ? options.classes : static_cast<uint32_t>(class_names.size());
-    for (const std::string& name : folders_in(folder)) add_class(folder, name);
-    if (files_.empty())
+    folders_ = folders_in(folder);
+    std::vector<uint32_t> labels;
+    for (const std::string& name : folders_) labels.push_back(label_of(name));
+    list(options);
+    if (files_.size() == 0)
       throw Error(ErrorCode::bad_file,
                   name_ + ": found no folders, expected one with pictures for each class");
+    require_countable(name_, files_.size());
+    labels_.resize(files_.size());
+    for (size_t f = 0; f < folders_.size(); ++f)
+      std::fill(labels_.begin() + first_of(f), labels_.begin() + first_of(f + 1), labels[f]);
     if (class_names_.size() != classes_) class_names_.clear();
-    kept_ = std::make_unique<KeptPictures>(count(), options.kept_bytes);
-  }
-
-  // On the host: for a few pictures to look at, and for statistics. A training has the device do it.
-  void read(uint64_t i, std::span<uint8_t> pixels) const override {
-    const std::shared_ptr<const Picture> picture = this->picture(i);
-    const PreparedPicture prepared =
-        prepare_picture(*preprocess_, picture->height, picture->width, shown(files_[i]));
-    std::vector<uint32_t> packed(picture->pixels.size() / 4);
-    std::memcpy(packed.data(), picture->pixels.data(), picture->pixels.size());
-    const std::vector<uint32_t> resized = resample_on_host(packed, picture->width, prepared);
-    for (uint32_t c = 0; c < shape_.channels; ++c) {
-      const std::span<uint8_t> plane = pixels.subspan(c * shape_.pixels(), shape_.pixels());
-      for (size_t p = 0; p < plane.size(); ++p) plane[p] = static_cast<uint8_t>(resized[p] >> (8 * c));
-    }
-  }
-
-  std::shared_ptr<const Picture> picture(uint64_t i) const override {
-    if (auto kept = kept_->find(i)) return kept;
-    Image image = as_data_file([&] { return decode_image(files_[i]); });
-    if (shape_.channels == 1) make_grey(image);
-    // Said here, where the file's name is known.
-    as_data_file([&] { return picture_geometry(*preprocess_, image.height, image.width, shown(files_[i])); });
-    auto decoded = std::make_shared<const Picture>(
-        Picture{.width = image.width, .height = image.height, .pixels = std::move(image.pixels)});
-    kept_->keep(i, decoded);
-    return decoded;
   }
 
  private:
-  void add_class(const Path& folder, const std::string& name) {
+  Image decode(uint64_t i) const override { return decode_image(path_of(i)); }
+  std::string name_of(uint64_t i) const override { return shown(path_of(i)); }
+
+  ptrdiff_t first_of(size_t folder) const { return static_cast<ptrdiff_t>(first_[folder]); }
+
+  Path path_of(uint64_t i) const {
+    const auto folder = std::ranges::upper_bound(first_, i) - first_.begin() - 1;
+    return folder_ / folders_[static_cast<size_t>(folder)] / files_[i];
+  }
+
+  uint32_t label_of(const std::string& name) const {
     // Files that say what the classes are called are UTF-8.
     if (find_invalid_utf8(name))
       throw Error(ErrorCode::bad_file,
                   name_ + ": found the class " + in_quotes(name) + ", expected a name in UTF-8");
-    const auto place = std::ranges::find(class_names_, name);
+    const auto place = std::ranges::lower_bound(class_names_, name);
+    const bool known = place != class_names_.end() && *place == name;
     const auto label = static_cast<uint32_t>(place - class_names_.begin());
-    if (place == class_names_.end() || label >= classes_) {
-      throw Error(ErrorCode::bad_file,
-                  name_ + ": found the class " + in_quotes(name) + ", expected one of the " +
-                      std::to_string(classes_) + " classes " +
-                      (place == class_names_.end() ? "of the training set" : "of the model"));
+    if (!known || label >= classes_) {
+      throw Error(ErrorCode::bad_file, name_ + ": found the class " + in_quotes(name) +
+                                           ", expected one of the " + std::to_string(classes_) + " classes " +
+                                           (known ? "of the model" : "of the training set"));
     }
-    const std::vector<Path> pictures =
-        as_data_file([&] { return picture_files(std::vector{folder / name}); });
-    files_.insert(files_.end(), pictures.begin(), pictures.end());
-    labels_.resize(files_.size(), label);
+    return label;
   }
 
-  std::vector<Path> files_;
-  std::unique_ptr<KeptPictures> kept_;
+  void list(const DatasetOptions& options) {
+    const IndexKey key = index_key(folder_, folders_, options.settled_seconds);
+    if (take_index(key)) return;
+    files_ = FileList();
+    first_ = {0};
+    for (const std::string& name : folders_) {
+      as_data_file(
+          [&] { for_each_picture_name(folder_ / name, [&](std::string_view file) { files_.add(file); }); });
+      files_.sort_from(first_.back());
+      first_.push_back(files_.size());
+    }
+    files_.shrink();
+    if (files_.size() < options.least_indexed) return;
+    IndexWriter writer;
+    writer.numbers(std::span<const uint64_t>(first_));
+    files_.write(writer);
+    save_index(key, writer.bytes());
+  }
+
+  bool take_index(const IndexKey& key) {
+    const std::optional<std::vector<std::byte>> content = load_index(key);
+    if (!content) return false;
+    IndexReader reader(*content);
+    reader.read(first_);
+    return files_.read(reader) && reader.complete() && first_.size() == folders_.size() + 1 &&
+           first_.front() == 0 && first_.back() == files_.size() && std::ranges::is_sorted(first_);
+  }
+
+  Path folder_;
+  std::vector<std::string> folders_;
+  std::vector<uint64_t> first_;  // file of each folder, and how many there are
+  FileList files_;
 };
-
-void require_size(const Path& folder, const DatasetOptions& options) {
-  const SampleShape& shape = options.shape;
-  if ((shape.channels != 1 && shape.channels != 3) || shape.height == 0 || shape.width == 0) {
-    throw Error(ErrorCode::usage,
-                shown(folder) + ": found folders of pictures and the size " + shape.to_string() +
-                    ", expected the size (1 or 3 channels, height, width) that they are to get");
-  }
-  const std::optional<Preprocess>& p = options.preprocess;
-  if (p && (p->height() != shape.height || p->width() != shape.width)) {
-    throw Error(ErrorCode::usage, shown(folder) + ": found preprocessing to " + std::to_string(p->height()) +
-                                      " x " + std::to_string(p->width()) + " pixels, expected the model's " +
-                                      std::to_string(shape.height) + " x " + std::to_string(shape.width));
-  }
-}
 
 }  // namespace
 
@@ -179,7 +153,6 @@ std::unique_ptr<Dataset> open_image_folder(const Path& folder, Split split, cons
                              ? ": found a folder test or val but no folder train, expected both"
                              : ": found a folder train but neither test nor val, expected one of them"));
   }
-  require_size(folder, options);
   // The training set decides which number a class has.
   return std::make_unique<ImageFolder>(*wanted, folders_in(train ? *train : *test), options);
 }
