@@ -153,7 +153,7 @@ std::string fingerprint_of(const Dataset& data) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (uint64_t i = 0; i < data.count(); ++i) hash = (hash ^ data.label(i)) * 0x100000001b3u;
   return std::to_string(data.count()) + " samples of " + data.shape().to_string() + ", labels " +
-         std::to_string(hash);
+         std::to_string(hash) + (data.identity().empty() ? "" : ", " + data.identity());
 }
 
 TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, const Dataset& train,

@@ -189,8 +189,10 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
 
 void add_train_options(CLI::App& command, TrainFlags& flags) {
   command
-      .add_option("--data", flags.data,
-                  "Folder with MNIST's or CIFAR-10's files, or with train/CLASS/picture.jpg")
+      .add_option(
+          "--data", flags.data,
+          "Folder with MNIST's or CIFAR-10's files, train/CLASS/picture.jpg, train-*.tar, train-*.parquet or "
+          "train.csv")
       ->required();
   command.add_option(
       "--config", flags.config,

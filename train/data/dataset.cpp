@@ -55,12 +55,13 @@ std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& folder, Split
   for (const auto open : {open_idx, open_cifar}) {
     if (std::unique_ptr<Dataset> dataset = open(folder, of_two, options)) return dataset;
   }
-  for (const auto open : {open_image_folder}) {
+  for (const auto open : {open_tar_shards, open_parquet, open_csv, open_image_folder}) {
     if (std::unique_ptr<Dataset> dataset = open(folder, split, options)) return dataset;
   }
   throw Error(ErrorCode::bad_file, shown(folder) +
                                        ": found no data set, expected MNIST's files (train-images-idx3-ubyte "
-                                       "...), CIFAR-10's (data_batch_1.bin ...), or folders train and test "
+                                       "...), CIFAR-10's (data_batch_1.bin ...), shards (train-*.tar), "
+                                       "tables (train-*.parquet or train.csv), or folders train and test "
                                        "with a folder of pictures for each class");
 }
 
