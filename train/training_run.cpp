@@ -410,6 +410,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   }
   std::optional<BatchLoader> loader;
   if (!on_features_) loader.emplace(data_, loading);
+  double waited_before = 0;  // in the epochs before
   const auto next_batch = [&](uint64_t batch) -> std::optional<Batch> {
     if (!on_features_) {
       return load(*loader, trainer_.slot());
@@ -496,8 +497,10 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
                              .loss = epoch_loss(),
                              .seconds = position_.seconds,
                              .images_per_second = static_cast<double>(position_.samples) / position_.seconds,
+                             .waited_seconds = loader ? loader->waited_seconds() - waited_before : 0,
                              .skipped_steps = position_.skipped,
                              .validation = validation};
+    waited_before += report.waited_seconds;
     position_ = next_epoch(position_);
     save();
     keep();

@@ -24,6 +24,9 @@ struct EpochReport {
   double loss = 0;     // the mean of its batches' mean losses, where these are finite; NaN where none is
   double seconds = 0;
   double images_per_second = 0;
+  // Of these seconds, as far as they are this process's: those in which nothing could be handed to the
+  // device, for pictures were still being read and decoded.
+  double waited_seconds = 0;
   uint64_t skipped_steps = 0;  // updates that were left out, because a gradient was not finite
   std::optional<ValidationResult> validation = {};  // where it was validated at the epoch's end
 };

@@ -79,7 +79,8 @@ nlohmann::ordered_json line_of(const EpochReport& report) {
   nlohmann::ordered_json line{{"epoch", report.epoch},
                               {"loss", report.loss},
                               {"seconds", report.seconds},
-                              {"images_per_second", report.images_per_second}};
+                              {"images_per_second", report.images_per_second},
+                              {"waited_seconds", report.waited_seconds}};
   if (report.skipped_steps > 0) line["skipped_steps"] = report.skipped_steps;
   if (report.validation) add_validation(line, *report.validation);
   return line;

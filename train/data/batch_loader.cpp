@@ -1,6 +1,7 @@
 #include "train/data/batch_loader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -65,6 +66,7 @@ struct BatchLoader::State {
   std::shared_ptr<const EpochOrder> order;
   uint64_t held_bytes = 0;  // of pictures that are there
   bool stop = false;
+  std::chrono::steady_clock::duration waited{};  // by next(), of one thread at a time
   std::vector<std::thread> threads;
 
   State(const Dataset& set, LoaderOptions given)
@@ -102,6 +104,14 @@ struct BatchLoader::State {
             "a padding of " + number(options.augmentation.crop_padding), "at most " + number(most_padding));
     require(options.pictures || !options.augmentation.resized_crop, "a random resized crop of bytes",
             "it of pictures");
+  }
+
+  // Until what next() gives is there.
+  void wait_for(std::unique_lock<std::mutex>& lock, const std::function<bool()>& there) {
+    if (there()) return;
+    const auto start = std::chrono::steady_clock::now();
+    finished.wait(lock, there);
+    waited += std::chrono::steady_clock::now() - start;
   }
 
   Slot& slot_of(uint64_t batch) { return ring[batch % ring.size()]; }
@@ -281,6 +291,8 @@ BatchLoader::~BatchLoader() { state_->finish(); }
 
 uint64_t BatchLoader::batches() const { return state_->sizes.batches(); }
 
+double BatchLoader::waited_seconds() const { return std::chrono::duration<double>(state_->waited).count(); }
+
 std::optional<Batch> BatchLoader::next(std::span<uint8_t> images, std::span<uint32_t> labels) {
   State& s = *state_;
   const size_t bytes = s.options.batch_size * s.sample_bytes;
@@ -292,7 +304,7 @@ std::optional<Batch> BatchLoader::next(std::span<uint8_t> images, std::span<uint
   std::unique_lock lock(s.mutex);
   if (s.taken >= s.end) return std::nullopt;
   Slot& slot = s.slot_of(s.taken);
-  s.finished.wait(lock, [&] { return slot.rows_done != 0 && slot.rows_done == slot.batch.size; });
+  s.wait_for(lock, [&] { return slot.rows_done != 0 && slot.rows_done == slot.batch.size; });
   // Kept, so that whoever asks again hears it again.
   if (slot.error) std::rethrow_exception(slot.error);
   lock.unlock();
@@ -316,7 +328,7 @@ std::optional<Batch> BatchLoader::next(const TakePicture& take, std::span<uint32
   // The batch has a size as soon as its first row is begun.
   for (uint32_t& row = slot.rows_taken; row == 0 || row < slot.batch.size; ++row) {
     const auto failed = [&] { return slot.error && slot.error_row <= row; };
-    s.finished.wait(lock, [&] { return slot.rows_begun > row && (slot.parts[row] || failed()); });
+    s.wait_for(lock, [&] { return slot.rows_begun > row && (slot.parts[row] || failed()); });
     if (failed()) std::rethrow_exception(slot.error);  // and so for whoever asks again
     PicturePart part = std::move(*slot.parts[row]);
     slot.parts[row].reset();

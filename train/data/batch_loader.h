@@ -60,6 +60,8 @@ class BatchLoader {
   BatchLoader& operator=(const BatchLoader&) = delete;
 
   uint64_t batches() const;  // of an epoch
+  // That next() has waited so far for what was still being read and decoded.
+  double waited_seconds() const;
 
   // Waits for the next batch and writes it: [batch_size, channels, height, width] bytes and [batch_size]
   // labels. Both are written once, from front to back, and never read, as mapped memory of a device
