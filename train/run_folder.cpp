@@ -1,6 +1,8 @@
 #include "train/run_folder.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 
 #include "runtime/util/atomic_file.h"
@@ -68,6 +70,16 @@ void keep_checkpoint(const Path& out, uint64_t epochs, uint64_t keep) {
   }
   // What can't be taken away is in nobody's way.
   for (const Path& path : old) std::filesystem::remove(path, error);
+}
+
+void remove_left_behind_in(const Path& out) {
+  std::vector<std::string> names = model_file_names();
+  for (const Path& path : {checkpoint_in({}), settings_in({}), best_in({}), last_in({})})
+    names.push_back(path.string());
+  remove_left_behind(out,
+                     [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); });
+  remove_left_behind(checkpoint_of_epoch(out, 0).parent_path(),
+                     [&](std::string_view name) { return epoch_of(name, out) > 0; });
 }
 
 void link_model(const Path& from, const Path& to) {

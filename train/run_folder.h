@@ -27,6 +27,9 @@ const std::vector<std::string>& model_file_names();
 // once.
 void keep_checkpoint(const std::filesystem::path& out, uint64_t epochs, uint64_t keep);
 
+// Removes what trainings that were killed left unfinished in `out`: each may be as large as a checkpoint.
+void remove_left_behind_in(const std::filesystem::path& out);
+
 // Makes `to` the same model as `from`, whole or not at all. No bytes are copied where the file system has
 // hard links.
 void link_model(const std::filesystem::path& from, const std::filesystem::path& to);

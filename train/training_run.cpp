@@ -380,7 +380,10 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   events_ = &events;
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
-  if (!options_.out.empty()) make_folders(options_.out);
+  if (!options_.out.empty()) {
+    make_folders(options_.out);
+    remove_left_behind_in(options_.out);
+  }
   if (!options_.out.empty() && validates()) {
     // What would be in their way is said now, and not after the first epoch.
     for (const auto& folder : {last_in(options_.out), best_in(options_.out)}) {

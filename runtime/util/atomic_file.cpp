@@ -6,10 +6,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
@@ -19,6 +22,31 @@ namespace {
 
 std::filesystem::path folder_of(const std::filesystem::path& target) {
   return target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+}
+
+// Takes ".NUMBER" off the end of a name.
+std::optional<uint64_t> take_number(std::string_view& name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = name.substr(dot + 1);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  name = name.substr(0, dot);
+  return number;
+}
+
+// Whether it is a temporary_name() of one of these targets, of a process that is gone.
+bool is_left_behind(std::string_view name, const std::function<bool(std::string_view)>& ours) {
+  constexpr std::string_view end = ".tmp";
+  if (!name.starts_with('.') || !name.ends_with(end)) return false;
+  name = name.substr(1, name.size() - 1 - end.size());
+  const std::optional<uint64_t> counted = take_number(name), process = take_number(name);
+  if (!counted || !process || !ours(name)) return false;
+  const auto id = static_cast<pid_t>(*process);
+  if (id <= 0 || static_cast<uint64_t>(id) != *process) return false;
+  // In a container every process has the number of the one before.
+  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
 }
 
 }  // namespace
@@ -31,6 +59,17 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   return target.parent_path() / name;
 }
 
+void remove_left_behind(const std::filesystem::path& folder,
+                        const std::function<bool(std::string_view name)>& ours) {
+  std::error_code error;
+  std::vector<std::filesystem::path> left;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_left_behind(entry->path().filename().string(), ours)) left.push_back(entry->path());
+  }
+  for (const std::filesystem::path& path : left) std::filesystem::remove_all(path, error);
+}
+
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), target_(path_) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path_, error);
@@ -39,7 +78,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
     if (error) fail("follow the link of", error.value());
   }
   if (!path_.has_filename()) fail("create", EISDIR);
-  struct stat old {};
+  struct stat old{};
   const bool replaces = stat(target_.c_str(), &old) == 0;
   if (!replaces && errno != ENOENT) fail("create", errno);
   // Renaming over a device or a pipe would destroy it.

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "runtime/util/unfinished.h"
 
@@ -40,5 +42,11 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 // A hidden name beside `target` for what is not finished. No two calls of this process give the same one;
 // other processes differ in their number.
 std::filesystem::path temporary_name(const std::filesystem::path& target);
+
+// Removes from `folder` what killed processes left there under temporary_name() of targets whose names are
+// `ours`, files and folders. What a process that still lives may be at stays. For whoever is the only one to
+// write these targets, and isn't at it. What can't be removed is in nobody's way.
+void remove_left_behind(const std::filesystem::path& folder,
+                        const std::function<bool(std::string_view name)>& ours);
 
 }  // namespace vitrine

@@ -40,8 +40,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   if (!fs::exists(folder)) return names;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    // What a killed process left unfinished means nothing.
-    if (!entry.path().filename().string().starts_with('.')) names.insert(entry.path().filename().string());
+    names.insert(entry.path().filename().string());
   }
   return names;
 }

@@ -5,10 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/util/error.h"
 #include "tests/support/temporary_folder.h"
@@ -163,6 +167,39 @@ TEST_CASE("a replaced file keeps its permissions, a link its place") {
   struct stat status{};
   REQUIRE(stat((folder / "real.bin").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0640);
+}
+
+TEST_CASE("what a killed process left unfinished goes, and nothing else") {
+  const TemporaryFolder folder;
+  // A process that is gone, and one that lives.
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  const std::string gone = std::to_string(child), alive = std::to_string(getppid());
+  folder.file(".model.bin." + gone + ".7.tmp", "half");
+  folder.file(".best." + gone + ".12.tmp/.config." + gone + ".13.tmp", "half of a file in half of a folder");
+  folder.file(".model.bin." + std::to_string(getpid()) + ".0.tmp", "of one that had our number");
+  const std::vector<std::string> stay{".model.bin." + alive + ".7.tmp",
+                                      ".other.bin." + gone + ".7.tmp",
+                                      "model.bin." + gone + ".7.tmp",
+                                      ".model.bin." + gone + ".tmp",
+                                      ".model.bin." + gone + ".7.tmp2",
+                                      ".model.bin." + gone + "x.7.tmp",
+                                      ".model.bin.0.7.tmp",
+                                      ".model.bin.-1.7.tmp",
+                                      ".model.bin.18446744073709551615.7.tmp",
+                                      "model.bin"};
+  for (const std::string& name : stay) folder.file(name, "stays");
+  remove_left_behind(folder.path(),
+                     [](std::string_view name) { return name == "model.bin" || name == "best"; });
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    found.push_back(entry.path().filename().string());
+  std::vector<std::string> wanted = stay;
+  std::ranges::sort(found);
+  std::ranges::sort(wanted);
+  CHECK(found == wanted);
+  remove_left_behind(folder / "nothing", [](std::string_view) { return true; });
 }
 
 }  // namespace vitrine::test
