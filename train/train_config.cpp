@@ -176,6 +176,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   assign(c.warmup_steps, object.whole("warmup_steps"));
   assign(c.min_lr, object.number("min_lr"));
   assign(c.seed, object.whole("seed"));
+  if (object.text("precision") == "bf16") object.fail("precision", Json("bf16"), std::string(no_bf16));
   read_name(object, "precision", precision_names, c.precision);
   assign(c.max_skipped_steps, object.whole("max_skipped_steps"));
   read_validate_every(object, c.validate_every);

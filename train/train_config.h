@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/pictures/preprocess.h"
@@ -20,6 +21,12 @@ enum class Schedule : uint8_t { constant, cosine };
 // What the blocks' products multiply, forwards and backwards: f32, or what f16 keeps of it, where the device
 // has units for that. Parameters, activations, gradients, sums and updates are f32 with both.
 enum class Precision : uint8_t { f32, f16 };
+// What is expected where somebody asks for bf16, which published recipes often have: its matrices need
+// GL_EXT_bfloat16, which glslang 15.1 of the reference systems doesn't compile, and which no driver there
+// runs.
+constexpr std::string_view no_bf16 =
+    "f32 or f16: matrix units are given f16 here, which keeps three more bits than bf16, and gradients are "
+    "scaled into its range";
 // A head that a training begins anew: zeros, or a normal distribution of sigma 0.02 (biases are 0 with both).
 enum class HeadInit : uint8_t { zero, normal };
 std::string_view name_of(Optimizer optimizer);

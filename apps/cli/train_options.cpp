@@ -230,6 +230,9 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       .add_option(
           "--precision", flags.precision,
           "Of the blocks' products: f32, or f16 with sums in f32; goes before --dtype, which says the same")
+      ->check([](const std::string& text) {
+        return text == "bf16" ? "found bf16, expected " + std::string(no_bf16) : std::string();
+      })
       ->check(CLI::IsMember({"f32", "f16"}));
   command.add_flag("--flip,!--no-flip", flags.flip, "Mirror half of the training pictures, or none");
   command.add_flag(

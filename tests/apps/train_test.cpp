@@ -113,6 +113,15 @@ TEST_CASE(
                 {R"(precision is "f32", expected "f16")"});
 }
 
+TEST_CASE("vitrine train refuses bf16, and says what there is instead") {
+  const Setting setting;
+  test::check_failure(setting.train("out", {"--precision", "bf16"}), 2,
+                      {"--precision", "found bf16, expected f32 or f16"});
+  const Setting by_file(R"({"precision": "bf16"})");
+  test::check_failure(by_file.train("out"), 4,
+                      {"config.json", R"("precision" is "bf16", expected f32 or f16)"});
+}
+
 TEST_CASE("vitrine train changes fields of the configuration's model") {
   test::test_device();
   const Setting setting;
