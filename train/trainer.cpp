@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "model/files/weights.h"
+#include "model/run/weight_range.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/f16_range.h"
 #include "train/parameter_values.h"
 #include "train/recipes/recipe_graph.h"
 #include "train/step_inputs.h"
@@ -46,7 +48,8 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       teacher_(open_teacher(config_)),
       with_teacher_(teacher_ ? with_teacher(frozen_, *teacher_) : nullptr),
       weights_(std::make_unique<WeightStore>(pipelines, with_teacher_ ? *with_teacher_ : frozen_)),
-      pending_(Executable::io_sets) {
+      pending_(Executable::io_sets),
+      sample_weights_(config_.batch_size, 1.0f) {
   results_.reserve(16);
   const bool accumulates = config_.accumulation > 1;
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
@@ -169,7 +172,9 @@ Trainer::Slot Trainer::slot_of(Executable& executable, uint32_t set, std::span<u
 
 Trainer::Slot Trainer::slot() {
   collect(set_);
-  return slot_of(*step_, set_, input_as<uint32_t>(*step_, "labels", set_));
+  Slot slot = slot_of(*step_, set_, input_as<uint32_t>(*step_, "labels", set_));
+  slot.weights = sample_weights_;
+  return slot;
 }
 
 void Trainer::complete(const Slot& slot, uint64_t samples) {
@@ -234,7 +239,8 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   }
   const std::span<float> weights = input_as<float>(*step_, "weights", set_);
   const auto weight = static_cast<float>(1.0 / static_cast<double>(group_samples));
-  std::ranges::fill(weights.first(samples), weight);
+  for (uint64_t i = 0; i < samples; ++i) weights[i] = weight * sample_weights_[i];
+  std::ranges::fill(sample_weights_, 1.0f);
   std::ranges::fill(weights.subspan(samples), 0.0f);
   write_recipe_inputs(*step_, set_, config_, counts_.passes, samples);
   write_step(*step_, set_);
@@ -317,6 +323,36 @@ TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
     if (take) take(results, labels);
   });
   return sums.result();
+}
+
+Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
+  finish();
+  StepGraphOptions of_step{.images = images_};
+  if (teacher_) of_step.teacher = teacher_->model;
+  const F16RangeGraph range = make_f16_range_graph(config_, layout_, of_step);
+  Executable executable(*weights_, plan_of(range.graph), &states_, preparing_);
+  const std::span<uint32_t> labels = input_as<uint32_t>(executable, "labels", 0);
+  const Slot slot = slot_of(executable, 0, labels);
+  const auto samples = fill(slot);
+  if (!samples) return {};
+  complete(slot, *samples);
+  std::ranges::fill(labels.subspan(*samples), 0u);
+  write_recipe_inputs(executable, 0, config_, pass, *samples);
+  write_step(executable, 0);
+  input_as<uint32_t>(executable, "step", 0)[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(pass);
+  hand_over(executable, 0);
+  executable.wait(0);
+  const auto finite = [](float value) { return std::isfinite(value); };
+  InF32 result;
+  const std::vector<float> losses = output_of(executable, "losses", 0);
+  result.finite = std::ranges::all_of(std::span(losses).first(*samples), finite);
+  if (range.products.empty()) return result;
+  const std::vector<float> magnitudes = output_of(executable, magnitudes_output, 0);
+  const auto first = std::ranges::find_if(magnitudes, [](float value) { return !(value <= f16_safe); });
+  if (first == magnitudes.end()) return result;
+  result.product = range.products.at(static_cast<size_t>(first - magnitudes.begin()));
+  result.largest = *first;
+  return result;
 }
 
 void Trainer::features(const Fill& fill, const TakeResults& take) {

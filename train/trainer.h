@@ -98,6 +98,9 @@ class Trainer {
     std::span<uint8_t> bytes;
     PictureFeed* pictures = nullptr;
     std::span<uint32_t> labels;
+    // How much each sample's loss counts, of a step's slot: 1 unless it is written to. The losses that are
+    // told are without.
+    std::span<float> weights = {};
   };
   Slot slot();
   // The same for a step that begins with features [samples, VisionTransformer::head_inputs_width()].
@@ -126,6 +129,16 @@ class Trainer {
   TestResult test(const Fill& fill, const TakeResults& take = {});
   // The same, but `take` is given what the heads see: [labels, head_inputs_width].
   void features(const Fill& fill, const TakeResults& take);
+
+  // What f32 makes of a batch, which `fill` writes, as forward pass number `pass` with the parameters as they
+  // are: for whoever wants to know why f16 came to something else. Changes nothing.
+  struct InF32 {
+    bool finite = false;  // the losses
+    // The first product that multiplies numbers which f16 can't hold, and the largest of these; empty: none.
+    std::string product;
+    float largest = 0;
+  };
+  InF32 in_f32(const Fill& fill, uint64_t pass);
 
   // Buffers on the host, [layout().elements] each: what a checkpoint is made of. Both finish() first.
   std::vector<std::string> buffers() const;  // those that have to be kept
@@ -178,6 +191,7 @@ class Trainer {
   uint32_t set_ = 0, update_set_ = 0;
   std::vector<Pending> pending_;
   std::vector<BatchResult> results_;
+  std::vector<float> sample_weights_;  // of the next batch
 };
 
 }  // namespace vitrine

@@ -141,10 +141,10 @@ std::string_view result_buffer(const TrainConfig& config) {
   return config.ema_decay > 0 ? average_buffer : parameters_buffer;
 }
 
-std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
-                                             const StepGraphOptions& options) {
+Graph make_forward_graph(const TrainConfig& config, const ParameterLayout& layout,
+                         const StepGraphOptions& options, bool rounded) {
   LearnedParameters parameters_of_step = learned(layout, true);
-  parameters_of_step.rounded = config.precision == Precision::f16;
+  parameters_of_step.rounded = rounded;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
   Answers answers;
@@ -157,8 +157,12 @@ std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const Pa
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
   builder.graph().input("weights", {batch});
   builder.graph().output(append_losses(builder.graph(), config, answers, labels), "losses");
+  return plain_graph(builder.graph());
+}
 
-  Graph graph = plain_graph(builder.graph());
+std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
+                                             const StepGraphOptions& options) {
+  Graph graph = make_forward_graph(config, layout, options, config.precision == Precision::f16);
   // What the model reads of the parameters, each a view of its own: their gradients lie in the same places.
   std::vector<ValueId> parameters;
   for (const ValueId id : graph.with_role(Role::state)) {

@@ -42,6 +42,11 @@ struct StepGraphOptions {
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});
 
+// A step's forward pass alone, of nodes that plain_graph() makes, up to the output "losses". With `rounded`
+// its nodes say so where f16 may be used (MatmulOptions::rounded), whatever the configuration asks for.
+Graph make_forward_graph(const TrainConfig& config, const ParameterLayout& layout,
+                         const StepGraphOptions& options, bool rounded);
+
 // The same for gradients that several batches add up to: "sums" begins as, or adds, what the last step has
 // stored, and the update takes it. "clipping" is that graph's output.
 inline constexpr std::string_view sums_buffer = "sums", updates_buffer = "updates";

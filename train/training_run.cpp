@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -248,6 +249,8 @@ void TrainingRun::report(const BatchResult& result) {
   if (std::isfinite(result.loss)) {
     position_.loss_sum += result.loss;
     ++position_.losses;
+  } else if (!bad_batch_) {
+    bad_batch_ = position_.batch - 1;
   }
   if (result.update) {
     const bool skipped = result.update->skipped();
@@ -256,6 +259,8 @@ void TrainingRun::report(const BatchResult& result) {
     in_a_row = skipped ? in_a_row + 1 : 0;
     ++reported_updates_;
     reported_skipped_ += skipped;
+    if (skipped && bad_batch_ && !looked_ && !look_at_ && trainer_.rounds()) look_at_ = bad_batch_;
+    bad_batch_.reset();
     if (skipped && in_a_row >= config_.max_skipped_steps && !lost_at_) {
       lost_at_ = reported_updates_;
       lost_in_a_row_ = in_a_row;
@@ -300,17 +305,47 @@ void TrainingRun::log_result(const BatchResult& result) {
 
 double TrainingRun::epoch_loss() const { return position_.loss_sum / static_cast<double>(position_.losses); }
 
+// Whether the first update that f16 lost would have been one in f32: the same batch once more, with the
+// parameters that no update has changed since, unless one was under way.
+void TrainingRun::look_for_f16(const LoaderOptions& loading) {
+  if (!look_at_ || looked_) return;
+  settle();
+  looked_ = true;
+  LoaderOptions same = loading;
+  same.first_epoch = static_cast<uint32_t>(position_.epoch);
+  same.first_batch = *look_at_;
+  Trainer::InF32 found;
+  try {
+    BatchLoader loader(data_, same);
+    found = trainer_.in_f32(fill_from(loader, nullptr), position_.epoch * batches_an_epoch() + *look_at_);
+  } catch (const Error&) {
+    return;  // there is no memory for it, say: then nothing is known, and the training goes on
+  }
+  if (!found.finite) return;
+  f16_sentence_ = "f16 is why: in f32 the loss of batch " + std::to_string(*look_at_ + 1) + " in epoch " +
+                  std::to_string(position_.epoch + 1) + " is finite";
+  if (!found.product.empty()) {
+    char largest[32];
+    std::snprintf(largest, sizeof largest, "%.4g", static_cast<double>(found.largest));
+    f16_sentence_ +=
+        ", and " + found.product + " multiplies numbers up to " + largest + ", where f16 ends at 65504";
+  }
+  f16_sentence_ += "; a training with --precision f32 holds them";
+  if (events_ && events_->notice)
+    events_->notice("an update is left out, because it is not finite; " + f16_sentence_);
+}
+
 // What is saved holds none of these updates: the parameters are those from before the first.
 void TrainingRun::end_where_lost() {
   if (!lost_at_) return;
   settle();
   save();
-  throw Error(ErrorCode::failed, "the gradients of " + std::to_string(lost_in_a_row_) +
-                                     " updates in a row were not finite, up to update " +
-                                     std::to_string(*lost_at_) + " in epoch " +
-                                     std::to_string(position_.epoch + 1) +
-                                     ", and none of them was made; a lower lr or a clip_norm may keep them "
-                                     "finite (max_skipped_steps is how many may be)");
+  throw Error(ErrorCode::failed,
+              "the gradients of " + std::to_string(lost_in_a_row_) +
+                  " updates in a row were not finite, up to update " + std::to_string(*lost_at_) +
+                  " in epoch " + std::to_string(position_.epoch + 1) + ", and none of them was made; " +
+                  (f16_sentence_.empty() ? "a lower lr or a clip_norm may keep them finite" : f16_sentence_) +
+                  " (max_skipped_steps is how many may be)");
 }
 
 void TrainingRun::take() {
@@ -467,6 +502,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       count_seconds();
       take();
       if (!group_ends) continue;
+      if (look_at_ && !looked_) beside([&] { look_for_f16(loading); });
       end_where_lost();
       if (events.between) beside(events.between);
       const bool epoch_ends = batch + 1 == batches, validates_here = !epoch_ends && validation_due(false);
@@ -486,6 +522,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       if (stopping) return false;
     }
     settle();
+    look_for_f16(loading);
     end_where_lost();
     count_seconds();
     validation.reset();

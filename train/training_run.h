@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/checkpoint.h"
+#include "train/data/batch_loader.h"
 #include "train/data/dataset.h"
 #include "train/feature_cache.h"
 #include "train/run_folder.h"
@@ -44,6 +45,8 @@ struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
   std::function<void(const ValidationResult&)> validation = {};  // of those in the middle of an epoch
+  // A sentence: that f16 is why an update is not finite, and where. Once.
+  std::function<void(const std::string&)> notice = {};
   // Before the first batch of a training on features: of how many samples they are computed.
   std::function<void(uint64_t done, uint64_t total)> features = {};
   // After every update has been handed to the device, and before the next batch is: whoever trains may wait
@@ -121,6 +124,7 @@ class TrainingRun {
   void log_result(const BatchResult& result);
   double epoch_loss() const;
   void end_where_lost();
+  void look_for_f16(const LoaderOptions& loading);
   std::vector<std::string> class_names() const;
 
   TrainConfig config_;
@@ -141,6 +145,11 @@ class TrainingRun {
   // The update with which there were too many in a row that were left out, and how many.
   std::optional<uint64_t> lost_at_{};
   uint64_t lost_in_a_row_ = 0;
+  // In an f16 training: the batch of a group whose loss was no number, that of the first update that was left
+  // out for it, and what came of looking at it.
+  std::optional<uint64_t> bad_batch_{}, look_at_{};
+  bool looked_ = false;
+  std::string f16_sentence_;
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;

@@ -139,6 +139,11 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                    line.clear();
                                    print_line(line_of(validated));
                                  },
+                             .notice =
+                                 [&](const std::string& sentence) {
+                                   line.clear();
+                                   warn(sentence);
+                                 },
                              .features =
                                  [&](uint64_t done_pictures, uint64_t all) {
                                    if (line.due()) line.show(features_text(done_pictures, all));

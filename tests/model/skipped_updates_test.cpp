@@ -1,6 +1,8 @@
 // Updates whose gradients are not finite: what is left out, and that nothing else is.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -39,19 +41,41 @@ struct Outcome {
   std::vector<BatchResult> results;
 };
 
-// The batch of this number; that of -1 has a label that no class has, which makes its loss and its gradients
-// NaN.
-void fill(const Trainer::Slot& slot, int which) {
+// What makes a batch's gradients no numbers; the losses are numbers where weights alone are poisoned.
+enum class Poison : uint8_t { label, nan_pixel, infinite_pixel, infinite_weight, nan_weight };
+
+// The batch of this number; that of -1 is poisoned: with a label that no class has, unless told otherwise.
+void fill(const Trainer::Slot& slot, int which, Poison poison = Poison::label) {
   const auto number = static_cast<uint32_t>(which < 0 ? 77 : which);
   for (size_t p = 0; p < slot.images.size(); ++p) {
     slot.images[p] = static_cast<float>((p * 37 + number * 101) % 64) / 32 - 1;
   }
   for (size_t s = 0; s < batch; ++s) slot.labels[s] = (number * 3 + static_cast<uint32_t>(s)) % 5;
-  if (which < 0) slot.labels[1] = 5;
+  if (which >= 0) return;
+  constexpr float infinity = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
+  switch (poison) {
+    case Poison::label:
+      slot.labels[1] = 5;
+      break;
+    case Poison::nan_pixel:
+      slot.images[41] = nan;
+      break;
+    case Poison::infinite_pixel:
+      slot.images[41] = -infinity;
+      break;
+    case Poison::infinite_weight:
+      slot.weights[1] = infinity;
+      break;
+    case Poison::nan_weight:
+      slot.weights[2] = nan;
+      break;
+  }
 }
 
 // Trains on these batches. With `waits` nothing is ever under way.
-Outcome train(const TrainConfig& config, const std::vector<int>& batches, bool waits = false) {
+Outcome train(const TrainConfig& config, const std::vector<int>& batches, bool waits = false,
+              Poison poison = Poison::label) {
   Trainer trainer(*test::test_device().pipelines, config, 100);
   trainer.initialize(*random_weights(config.model, 1));
   Outcome outcome;
@@ -61,7 +85,7 @@ Outcome train(const TrainConfig& config, const std::vector<int>& batches, bool w
     outcome.results.insert(outcome.results.end(), some.begin(), some.end());
   };
   for (size_t i = 0; i < batches.size(); ++i) {
-    fill(trainer.slot(), batches[i]);
+    fill(trainer.slot(), batches[i], poison);
     trainer.submit(batch, batch * config.accumulation, (i + 1) % config.accumulation == 0);
     if (waits) trainer.finish();
     take();
@@ -120,6 +144,57 @@ TEST_CASE("an update with a gradient that is not finite leaves everything as if 
     }
   }
   test::require_no_validation_messages();
+}
+
+TEST_CASE("a pixel or a sample's weight that is no number takes its update along, and nothing else") {
+  test::test_device();
+  for (const bool mixed : {false, true}) {
+    TrainConfig config = small_config(Optimizer::adamw, 1, 1);
+    config.ema_decay = 0;
+    if (mixed) config.recipe.mixup.mixup_alpha = 0.8;
+    // Mixing draws by the number of the pass, so the batch that is left out comes last, or there is no
+    // mixing.
+    const std::vector<int> poisoned = mixed ? std::vector<int>{0, 1, 2, -1} : std::vector<int>{0, 1, -1, 2},
+                           clean{0, 1, 2};
+    const Outcome without = train(config, clean);
+    for (const Poison poison :
+         {Poison::nan_pixel, Poison::infinite_pixel, Poison::infinite_weight, Poison::nan_weight}) {
+      INFO("poison " << static_cast<int>(poison) << ", mixed " << mixed);
+      const Outcome with = train(config, poisoned, false, poison);
+      CHECK(with.buffers == without.buffers);
+      CHECK(with.counts == TrainerCounts{4, 4, 1});
+      const bool by_weight = poison == Poison::infinite_weight || poison == Poison::nan_weight;
+      for (size_t i = 0; i < with.results.size(); ++i) {
+        CHECK(with.results[i].update->skipped() == (poisoned[i] < 0));
+        CHECK(std::isfinite(with.results[i].loss) == (poisoned[i] >= 0 || by_weight));
+      }
+    }
+  }
+  test::require_no_validation_messages();
+}
+
+TEST_CASE("a sample of twice the weight counts as two") {
+  test::test_device();
+  const TrainConfig config = small_config(Optimizer::sgd, 1, 0);
+  const auto gradients = [&](const std::vector<float>& weights) {
+    Trainer trainer(*test::test_device().pipelines, config, 100);
+    trainer.initialize(*random_weights(config.model, 1));
+    const Trainer::Slot slot = trainer.slot();
+    fill(slot, 3);
+    std::ranges::copy(weights, slot.weights.begin());
+    trainer.submit(batch, batch, true);
+    trainer.finish();
+    std::vector<float> values(trainer.layout().elements);
+    trainer.read(trainer.gradients(), values);
+    // The next batch's are 1 again.
+    CHECK(std::ranges::count(trainer.slot().weights, 1.0f) == batch);
+    return values;
+  };
+  const std::vector<float> first = gradients({1, 0, 0}), all = gradients({1, 1, 1}),
+                           twice = gradients({2, 1, 1});
+  REQUIRE(first != all);
+  for (size_t i = 0; i < all.size(); ++i)
+    REQUIRE(std::abs(twice[i] - (all[i] + first[i])) <= 1e-6f + 1e-5f * std::abs(twice[i]));
 }
 
 TEST_CASE("a training goes on with its count of updates") {

@@ -10,10 +10,10 @@
 
 #include "model/files/safetensors.h"
 #include "model/files/weights.h"
-#include "runtime/graph/kernel_choice.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/philox.h"
+#include "tests/support/matrix_units.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
 #include "train/data/augmentation.h"
@@ -136,33 +136,6 @@ void check_projections(const Tensors& found, const nlohmann::json& expected, con
     INFO(what << " of " << name << ": " << error);
     CHECK(error <= limit);
   }
-}
-
-// Has matrix units make the products that may be rounded, as a GPU's heuristics do and a software driver's
-// don't. How many nodes of the step that are, with those in `without_block`: attention's derivative on a
-// make-believe card, which has a card's registers and the software driver's narrow subgroups.
-size_t prefer_matrix_units(const TrainConfig& config, const ParameterLayout& layout, PlanOptions& options,
-                           size_t& without_block) {
-  const Capabilities& device = test::test_device().device->capabilities();
-  const Plan plan = make_plan(make_step_graph(config, layout), device, options);
-  auto known = std::make_shared<KernelChoices>();
-  size_t found = 0;
-  for (const Node& node : plan.graph->nodes()) {
-    if (!node.attributes.flag("rounded")) continue;
-    std::vector<std::string> refusals;
-    for (const Candidate& candidate : candidates_of(LowerContext(*plan.graph, node, device), &refusals)) {
-      if (candidate.kernel->name != "coopmat") continue;
-      known->tuned.emplace(node_key(*plan.graph, node), candidate.name());
-      ++found;
-      break;
-    }
-    without_block +=
-        device.type != DeviceType::cpu && std::ranges::any_of(refusals, [](const std::string& reason) {
-          return reason.starts_with("coopmat: no block of its matrices fits");
-        });
-  }
-  options.known = std::move(known);
-  return found;
 }
 
 // A large fixture's first steps alone where all of them would take many minutes.
@@ -295,7 +268,8 @@ TEST_CASE("four blocks whose products are rounded on matrix units train beside P
   config.precision = Precision::f16;
   TrainerOptions options;
   size_t without_block = 0;
-  const size_t rounded = prefer_matrix_units(config, layout_of(config.model), options.plan, without_block);
+  const size_t rounded =
+      test::prefer_matrix_units(config, layout_of(config.model), options.plan, without_block);
   if (without_block > 0) test::leave_out("attention's derivative: no block of its matrices fits the device");
   if (rounded == 0) SKIP("the device has no matrix units that these products use");
   // A layer has a product, and two in its derivative; a block has four layers, and attention twice.
