@@ -18,7 +18,8 @@ PictureFeed::PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateSt
       plan_(std::move(plan)),
       hand_over_(std::move(hand_over)),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
-      usual_(largest_) {
+      usual_(largest_),
+      operations_(config_.batch_size * config_.augmentation.operations() * VITRINE_OPERATION_WORDS) {
   usual_.pixels = std::min(usual_.pixels, pixels_at_once);
   // The words of pictures that are none are in every table. A picture has no more than this beside its own.
   const uint64_t none = config_.batch_size * resample_needs({}).words;
@@ -40,6 +41,10 @@ void PictureFeed::add(PicturePart part) {
     submit();
     together = needs;
   }
+  const uint64_t words = operations_.size() / config_.batch_size;
+  const auto own = std::span(operations_).subspan((first_ + pending_.size()) * words, words);
+  std::ranges::fill(own, 0u);
+  std::ranges::copy(part.operations, own.begin());
   pending_.push_back(std::move(part));
   pending_needs_ = together;
 }

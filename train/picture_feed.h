@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "model/pictures/picture_input.h"
@@ -32,6 +33,9 @@ class PictureFeed {
   // The batch is complete; what it lacks of its size becomes blank. The next picture is the next batch's
   // first.
   void flush();
+  // What is to be done to the last batch's pictures once they are resized: the words of
+  // config.augmentation.operations() operations each.
+  std::span<const uint32_t> operations() const { return operations_; }
 
  private:
   void submit();
@@ -49,6 +53,7 @@ class PictureFeed {
   std::vector<PicturePart> pending_;
   ResampleNeeds pending_needs_;
   uint64_t first_ = 0;  // the number of the first of them in the batch
+  std::vector<uint32_t> operations_;
 
   PictureCapacity capacity_;  // of the recording
   std::unique_ptr<Executable> recording_;

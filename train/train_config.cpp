@@ -10,6 +10,7 @@
 #include "model/files/json_object.h"
 #include "model/files/preprocess_files.h"
 #include "runtime/util/json.h"
+#include "train/data/augmentation_config.h"
 #include "train/trained_parameters.h"
 
 namespace vitrine {
@@ -148,8 +149,11 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   }
   if (const Json* json_data = object.find("data")) {
     const JsonObject data(*json_data, origin + " (data)");
-    check_keys(data, *json_data,
-               {"mean", "std", "preprocess", "class_names", "crop_padding", "flip", "random_resized_crop"});
+    std::vector<std::string_view> known_data{"mean",         "std",  "preprocess",         "class_names",
+                                             "crop_padding", "flip", "random_resized_crop"};
+    known_data.insert(known_data.end(), picture_augmentation_fields.begin(),
+                      picture_augmentation_fields.end());
+    check_keys(data, *json_data, known_data);
     read_class_names(data, c.class_names);
     read_channels(data, "mean", c.mean);
     read_channels(data, "std", c.std);
@@ -159,6 +163,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
     assign(c.flip, data.flag("flip"));
     if (const Json* crop = data.find("random_resized_crop"))
       c.random_resized_crop = read_resized_crop(*crop, origin + " (data.random_resized_crop)");
+    c.augmentation = read_picture_augmentation(data);
   }
   read_name(object, "optimizer", optimizer_names, c.optimizer);
   assign(c.lr, object.number("lr"));
@@ -220,6 +225,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
                                            {"ratio", {crop->ratio_low, crop->ratio_high}},
                                            {"interpolation", name_of(crop->filter)}};
   }
+  write_picture_augmentation(c.augmentation, json["data"]);
   json["optimizer"] = name_of(c.optimizer);
   json["lr"] = c.lr;
   json["momentum"] = c.momentum;
@@ -285,6 +291,7 @@ void TrainConfig::validate(const std::string& origin) const {
     require(crop_padding == 0, "crop_padding", std::to_string(crop_padding),
             "0 beside random_resized_crop, as there is one crop");
   }
+  validate_picture_augmentation(augmentation, model.channels, model.image_height, model.image_width, origin);
   if (preprocess) {
     preprocess->validate(origin + " (data.preprocess)");
     require(preprocess->height() == model.image_height && preprocess->width() == model.image_width,

@@ -12,6 +12,7 @@
 #include "model/pictures/preprocess.h"
 #include "model/vit/vit_config.h"
 #include "train/data/augmentation.h"
+#include "train/data/picture_augmentation.h"
 #include "train/recipes/recipe.h"
 
 namespace vitrine {
@@ -46,6 +47,7 @@ struct TrainConfig {
   bool flip = false;          // half of the training images are mirrored
   // What is seen of a training image, in place of the preprocessing's resize and crop.
   std::optional<RandomResizedCrop> random_resized_crop;
+  PictureAugmentation augmentation;  // what is done to its bytes after that
 
   Optimizer optimizer = Optimizer::adamw;
   double lr = 1e-3;

@@ -134,11 +134,11 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
 
 bool trains_on_fixed_features(const TrainConfig& config) {
   return trained_set_of(config.train, "train", ErrorCode::usage).kind == Trained::head && !config.flip &&
-         config.crop_padding == 0 && !config.random_resized_crop && config.model.dropout == 0 &&
-         config.model.attention_dropout == 0 && config.model.stochastic_depth == 0 &&
-         !config.recipe.mixup.on() && !config.recipe.random_erasing.on() &&
-         !config.recipe.distillation.on() && config.recipe.sampling == Sampling::all &&
-         config.recipe.repeats == 1;
+         config.crop_padding == 0 && !config.random_resized_crop && !config.augmentation.on() &&
+         config.model.dropout == 0 && config.model.attention_dropout == 0 &&
+         config.model.stochastic_depth == 0 && !config.recipe.mixup.on() &&
+         !config.recipe.random_erasing.on() && !config.recipe.distillation.on() &&
+         config.recipe.sampling == Sampling::all && config.recipe.repeats == 1;
 }
 
 }  // namespace vitrine

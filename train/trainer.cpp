@@ -11,6 +11,7 @@
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/augmentation_graph.h"
 #include "train/f16_range.h"
 #include "train/parameter_values.h"
 #include "train/recipes/recipe_graph.h"
@@ -235,6 +236,8 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   } else {
     const Slot filled = slot();
     complete(filled, samples);
+    if (pictures_ && config_.augmentation.on())
+      std::ranges::copy(pictures_->operations(), input_as<uint32_t>(*step_, operations_input, set_).begin());
     std::ranges::fill(filled.labels.subspan(samples), 0u);
   }
   const std::span<float> weights = input_as<float>(*step_, "weights", set_);

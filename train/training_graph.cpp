@@ -17,6 +17,7 @@
 #include "runtime/ops/training/sgd_step.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
+#include "train/augmentation_graph.h"
 #include "train/recipes/recipe_graph.h"
 
 namespace vitrine {
@@ -109,7 +110,9 @@ void append_update(Graph& graph, const TrainConfig& config, const ParameterLayou
               average_buffer);
 }
 
-ValueId append_image(Graph& graph, const ViTConfig& c, uint64_t batch, StepImages images) {
+// `augmentation` is what chance does to pictures first, where it does.
+ValueId append_image(Graph& graph, const ViTConfig& c, uint64_t batch, StepImages images,
+                     const PictureAugmentation& augmentation = {}) {
   const Shape shape{batch, c.channels, c.image_height, c.image_width};
   if (images == StepImages::numbers) return graph.input("image", shape);
   if (images == StepImages::bytes) {
@@ -117,8 +120,9 @@ ValueId append_image(Graph& graph, const ViTConfig& c, uint64_t batch, StepImage
     const ValueId values = graph.input("values", {c.channels, 256});
     return byte_values(graph, "preprocess.values", bytes, values, {batch, c.image_height, c.image_width});
   }
-  const ValueId pictures = graph.state(std::string(pictures_buffer), {batch, c.image_height, c.image_width},
-                                       {std::string(pictures_buffer)}, DType::u32);
+  ValueId pictures = graph.state(std::string(pictures_buffer), {batch, c.image_height, c.image_width},
+                                 {std::string(pictures_buffer)}, DType::u32);
+  if (augmentation.on()) pictures = append_picture_operations(graph, augmentation, pictures);
   return pixel_values(graph, "preprocess.values", pictures, graph.input("values", {c.channels, 256}));
 }
 
@@ -151,7 +155,8 @@ Graph make_forward_graph(const TrainConfig& config, const ParameterLayout& layou
   if (options.from_features) {
     answers.result = append_heads(builder, config, batch);
   } else {
-    const ValueId image = append_image(builder.graph(), config.model, batch, options.images);
+    const ValueId image =
+        append_image(builder.graph(), config.model, batch, options.images, config.augmentation);
     answers = append_models(builder, config, options.teacher, append_mixing(builder, config, image));
   }
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);

@@ -25,7 +25,8 @@ enum class StepImages : uint8_t {
 inline constexpr std::string_view pictures_buffer = "pictures";
 
 // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
-// "step" (shaders/lib/step_state.h), and what a recipe needs (train/recipes/recipe_graph.h). Output: "losses"
+// "step" (shaders/lib/step_state.h), and what a recipe (train/recipes/recipe_graph.h) and, of pictures, an
+// augmentation need (train/augmentation_graph.h). Output: "losses"
 // [B], not weighted. States: the buffers of a ParameterLayout; parameters that it hasn't are constants. The
 // gradients of the weighted sum of losses are stored in theirs; with `update`, the parameters are updated
 // too, unless a gradient is not finite, and there is an output "clipping" [2]: by how much the gradients were

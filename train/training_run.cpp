@@ -50,7 +50,8 @@ std::optional<Batch> load(BatchLoader& loader, const Trainer::Slot& slot) {
 
 // Whether the device has to resize what the data set has.
 StepImages images_of(const Dataset& data, const TrainConfig& config) {
-  return data.preprocess() || config.random_resized_crop ? StepImages::pictures : StepImages::bytes;
+  return data.preprocess() || config.random_resized_crop || config.augmentation.on() ? StepImages::pictures
+                                                                                     : StepImages::bytes;
 }
 
 std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
@@ -436,7 +437,9 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   LoaderOptions loading = loader_options(trainer_);
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding),
                           .flip = config_.flip,
-                          .resized_crop = config_.random_resized_crop};
+                          .resized_crop = config_.random_resized_crop,
+                          .operations = config_.augmentation,
+                          .fill = fill_of_mean(preprocessing_of(config_).mean)};
   loading.balanced = config_.recipe.sampling == Sampling::balanced;
   loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);

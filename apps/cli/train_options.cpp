@@ -10,6 +10,7 @@
 #include "runtime/util/json.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
+#include "train/data/augmentation_config.h"
 #include "train/parameter_layout.h"
 #include "train/trained_parameters.h"
 #include "train/training_run.h"
@@ -54,6 +55,17 @@ void apply_flags(TrainConfig& config, const TrainFlags& flags, const CommonOptio
   if (flags.resized_crop && !*flags.resized_crop) config.random_resized_crop.reset();
   if (flags.resized_crop && *flags.resized_crop && !config.random_resized_crop)
     config.random_resized_crop.emplace();
+  if (flags.rand_augment) {
+    config.augmentation.rand_augment.reset();
+    if (*flags.rand_augment != "none")
+      config.augmentation.rand_augment =
+          rand_augment_named(*flags.rand_augment, "--rand-augment", ErrorCode::usage);
+  }
+  assign(config.augmentation.trivial_augment, flags.trivial_augment);
+  if (flags.color_jitter) {
+    config.augmentation.color_jitter.reset();
+    if (*flags.color_jitter > 0) config.augmentation.color_jitter = color_jitter_of(*flags.color_jitter);
+  }
   assign(config.train, flags.train);
   if (flags.head_init) config.head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
   const std::string precision = flags.precision.value_or(common.dtype);
@@ -238,6 +250,15 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
   command.add_flag(
       "--resized-crop,!--no-resized-crop", flags.resized_crop,
       "Train on random rectangles of the pictures, resized to the model's size, or on whole ones");
+  command.add_option(
+      "--rand-augment", flags.rand_augment,
+      "Change the training pictures by timm's RandAugment, as rand-m9-mstd0.5-inc1 says, or none");
+  command.add_flag("--trivial-augment,!--no-trivial-augment", flags.trivial_augment,
+                   "Change each training picture by one of torchvision's TrivialAugmentWide, or not");
+  command
+      .add_option("--color-jitter", flags.color_jitter,
+                  "Change brightness, contrast and saturation of the training pictures by up to this part")
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--resume", flags.resume, "Go on from the checkpoint in --out, if there is one");
   command.add_flag("--recompute", flags.recompute,
                    "Compute each block's values again instead of keeping them: less memory, more time");

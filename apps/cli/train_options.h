@@ -20,7 +20,9 @@ struct TrainFlags {
   std::optional<std::string> train, head_init, precision;
   std::optional<uint64_t> epochs, batch_size, seed, classes;
   std::optional<double> lr, weight_decay, warmup_epochs, label_smoothing, layer_decay, ema_decay;
-  std::optional<bool> flip, resized_crop;
+  std::optional<bool> flip, resized_crop, trivial_augment;
+  std::optional<std::string> rand_augment;
+  std::optional<double> color_jitter;
   std::optional<std::string> validate_every;
   std::optional<uint64_t> patience, keep;
   bool tensorboard = false;

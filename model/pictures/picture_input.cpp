@@ -86,7 +86,8 @@ PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const Pi
 
 PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prepared,
                     const PictureCapacity& largest) {
-  if (largest.holds(resample_needs(prepared.resample))) return {std::move(picture), std::move(prepared)};
+  if (largest.holds(resample_needs(prepared.resample)))
+    return {.picture = std::move(picture), .prepared = std::move(prepared)};
   std::vector<uint32_t> aligned;
   const std::vector<uint32_t> resized =
       resample_on_host(as_pixels(*picture, aligned), picture->width, prepared);
@@ -95,7 +96,7 @@ PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prep
                 .pixels = std::vector<uint8_t>(resized.size() * 4)};
   std::memcpy(small.pixels.data(), resized.data(), small.pixels.size());
   prepared = unchanged_picture(small.height, small.width);
-  return {std::make_shared<const Picture>(std::move(small)), std::move(prepared)};
+  return {.picture = std::make_shared<const Picture>(std::move(small)), .prepared = std::move(prepared)};
 }
 
 void write_resized_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,

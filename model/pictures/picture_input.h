@@ -25,6 +25,7 @@ struct Picture {
 struct PicturePart {
   std::shared_ptr<const Picture> picture;
   PreparedPicture prepared;
+  std::vector<uint32_t> operations = {};  // of a training: what is done to the result (operation_words())
 };
 
 // Room for the pictures of a batch. Powers of two, so that few recordings serve all batches.

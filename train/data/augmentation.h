@@ -9,6 +9,7 @@
 
 #include "model/pictures/preprocess.h"
 #include "train/data/dataset.h"
+#include "train/data/picture_augmentation.h"
 
 namespace vitrine {
 
@@ -29,6 +30,9 @@ struct Augmentation {
   bool flip = false;  // left and right, for every second sample
   // In place of the preprocessing's resize and crop. Of pictures alone: see LoaderOptions::pictures.
   std::optional<RandomResizedCrop> resized_crop = {};
+  // Behind all that; of pictures alone, too.
+  PictureAugmentation operations = {};
+  uint32_t fill = 0xff000000;  // what they leave where nothing is, a pixel
 
   bool operator==(const Augmentation&) const = default;
 };

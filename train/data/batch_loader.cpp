@@ -104,6 +104,8 @@ struct BatchLoader::State {
             "a padding of " + number(options.augmentation.crop_padding), "at most " + number(most_padding));
     require(options.pictures || !options.augmentation.resized_crop, "a random resized crop of bytes",
             "it of pictures");
+    require(options.pictures || !options.augmentation.operations.on(), "an augmentation of bytes",
+            "it of pictures");
   }
 
   // Until what next() gives is there.
@@ -226,6 +228,15 @@ struct BatchLoader::State {
              : unchanged_picture(picture.height, picture.width);
   }
 
+  std::vector<uint32_t> operations_of(uint32_t epoch, uint32_t draw) const {
+    const PictureAugmentation& augmentation = options.augmentation.operations;
+    if (!augmentation.on()) return {};
+    const SampleShape& shape = dataset.shape();
+    return operation_words(draw_picture_operations(augmentation, shape.width, shape.height,
+                                                   options.augmentation.fill, options.seed, epoch, draw),
+                           augmentation.operations(), shape.width, shape.height);
+  }
+
   PicturePart read_picture(Slot& slot, uint32_t row) const {
     const uint32_t i = sample_of(slot, row);
     slot.labels[row] = dataset.label(i);
@@ -236,7 +247,9 @@ struct BatchLoader::State {
       prepared = placed(std::move(prepared),
                         draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw));
     }
-    return part_of(std::move(picture), std::move(prepared), options.largest);
+    PicturePart part = part_of(std::move(picture), std::move(prepared), options.largest);
+    part.operations = operations_of(slot.batch.epoch, draw);
+    return part;
   }
 
   void write(const Slot& slot, std::span<uint8_t> images) const {

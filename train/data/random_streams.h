@@ -11,6 +11,7 @@ enum class RandomUse : uint32_t {
   epoch_order = 0x6F726465,
   augmentation = 0x6175676D,
   resized_crop = 0x63726F70,
+  picture_operations = 0x6F707273,
   digits = 0x64696769,
   digit_colors = 0x64636F6C,
   mixing = 0x6D697875,
