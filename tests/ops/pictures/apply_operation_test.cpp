@@ -122,13 +122,8 @@ std::vector<uint32_t> some_picture(size_t i, uint32_t width, uint32_t height) {
 
 TEST_CASE("tables and colors of pictures equal the plain loops") {
   std::mt19937_64 engine(3);
-  for (const auto& [width, height] : {std::pair<uint32_t, uint32_t>{1, 1},
-                                      {2, 3},
-                                      {1, 7},
-                                      {17, 16},
-                                      {31, 37},
-                                      {64, 5},
-                                      {97, 101}}) {
+  for (const auto& [width, height] :
+       {std::pair<uint32_t, uint32_t>{1, 1}, {2, 3}, {1, 7}, {17, 16}, {31, 37}, {64, 5}, {97, 101}}) {
     std::vector<PictureOperation> operations;
     for (int repeat = 0; repeat < (width > 50 ? 1 : 3); ++repeat) {
       for (const Kind kind : {Kind::brightness, Kind::contrast, Kind::color, Kind::sharpness}) {
