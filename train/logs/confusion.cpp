@@ -1,7 +1,6 @@
 #include "train/logs/confusion.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 
 #include "images/png_writer.h"
 #include "runtime/util/atomic_file.h"
+#include "runtime/util/csv.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 
@@ -27,18 +27,7 @@ nlohmann::ordered_json number_or_null(double value) {
   return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
 }
 
-std::string csv_number(double value) {
-  if (std::isnan(value)) return "";
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + '"';
-}
+std::string csv_number(double value) { return std::isnan(value) ? "" : csv_cell(value); }
 
 }  // namespace
 
@@ -106,10 +95,10 @@ nlohmann::ordered_json to_json(const Confusion& confusion) {
 std::string to_csv(const Confusion& confusion) {
   require_few_classes(confusion.classes());
   std::string text = "label \\ predicted";
-  for (uint64_t c = 0; c < confusion.classes(); ++c) text += "," + csv_text(confusion.name(c));
+  for (uint64_t c = 0; c < confusion.classes(); ++c) text += "," + csv_cell(confusion.name(c));
   text += ",count,precision,recall\n";
   for (uint64_t label = 0; label < confusion.classes(); ++label) {
-    text += csv_text(confusion.name(label));
+    text += csv_cell(confusion.name(label));
     for (uint64_t predicted = 0; predicted < confusion.classes(); ++predicted) {
       text += "," + std::to_string(confusion.count(label, predicted));
     }
