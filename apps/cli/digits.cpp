@@ -1,4 +1,4 @@
-// vitrine digits: a data set of digits, drawn with the system's fonts.
+// vitrine digits: a data set of digits or letters, drawn with the system's fonts.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -68,10 +68,13 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
   DigitSet set = flags.set;
   set.seed = common.seed;
   if (flags.format == "cifar10") set.format = DigitFormat::cifar10;
+  if (flags.format == "folders") set.format = DigitFormat::folders;
   if (const uint32_t fixed = fixed_size(set.format)) set.size = fixed;
   set.size = flags.size.value_or(set.size);
   if (set.train == 0 && set.test == 0)
     throw Error(ErrorCode::usage, "found --train 0 and --test 0, expected some pictures");
+  if (flags.pictures > 0 && set.format == DigitFormat::folders)
+    throw Error(ErrorCode::usage, "--pictures was given, and --format folders writes all as pictures");
   if (flags.pictures > set.test) {
     throw Error(ErrorCode::usage, "--pictures is " + std::to_string(flags.pictures) +
                                       ", expected at most --test, " + std::to_string(set.test));
@@ -86,7 +89,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
                   "--fonts: found no " + shown(place) + ", expected a font file or a folder of some");
   }
   if (places.empty()) places = font_folders();
-  DigitFonts fonts = find_digit_fonts(places, flags.test_fonts);
+  DigitFonts fonts = find_digit_fonts(places, flags.test_fonts, {}, set.characters);
   if (flags.seen_fonts) fonts.test = fonts.train;
   Progress progress("pictures", uint64_t{set.train} + set.test);
   write_digits(flags.out, fonts, set, [&](uint64_t done) { progress.show(done); });
@@ -98,6 +101,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
                                       {"train", set.train},
                                       {"test", set.test},
                                       {"size", set.size},
+                                      {"characters", set.characters.empty() ? "0123456789" : set.characters},
                                       {"seed", set.seed},
                                       {"tinted", set.tinted},
                                       {"distortion", set.distortion},
@@ -110,8 +114,9 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;
   }
-  std::printf("%s: %u training and %u test pictures of %u x %u pixels\n", shown(flags.out).c_str(), set.train,
-              set.test, set.size, set.size);
+  const bool folders = set.format == DigitFormat::folders;
+  std::printf("%s: %u training and %u test pictures of %u x %u %s\n", shown(flags.out).c_str(), set.train,
+              set.test, set.size, set.size, folders ? "to twice as many pixels" : "pixels");
   print_fonts("training", fonts.train);
   print_fonts("test", fonts.test);
 }
@@ -120,7 +125,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
 
 void add_digits(CLI::App& app, const CommonOptions& common) {
   CLI::App* command = app.add_subcommand(
-      "digits", "A data set of digits like MNIST or CIFAR-10, drawn with the system's fonts");
+      "digits", "A data set of digits or letters like MNIST or CIFAR-10, drawn with the system's fonts");
   auto flags = std::make_shared<DigitsFlags>();
   command->add_option("--out", flags->out, "Folder that the files go into")->required()->type_name("DIR");
   command->add_option("--train", flags->set.train, "Training pictures")->capture_default_str();
@@ -129,13 +134,22 @@ void add_digits(CLI::App& app, const CommonOptions& common) {
                    "Test pictures, of fonts that no training picture is of (but see --seen-fonts)")
       ->capture_default_str();
   command
-      ->add_option("--format", flags->format,
-                   "mnist: white on black, as IDX files; cifar10: in colors, as CIFAR-10's binary files")
-      ->check(CLI::IsMember({"mnist", "cifar10"}))
+      ->add_option(
+          "--format", flags->format,
+          "mnist: white on black, as IDX files; cifar10: in colors, as CIFAR-10's binary files; folders: "
+          "white on black, PNG files of many sizes in a folder for each class")
+      ->check(CLI::IsMember({"mnist", "cifar10", "folders"}))
       ->capture_default_str();
+  command
+      ->add_option("--characters", flags->set.characters,
+                   "Letters and digits that are drawn instead of the ten digits, each a class: ABCDEFGHIJ")
+      ->type_name("TEXT");
   command->add_flag("--tinted", flags->set.tinted,
                     "The color of the paper tells the digit: learnt in minutes (--format cifar10)");
-  command->add_option("--size", flags->size, "Pixels a side (28; CIFAR-10's are always 32)")
+  command
+      ->add_option(
+          "--size", flags->size,
+          "Pixels a side (28; CIFAR-10's are always 32); in folders the least, and up to twice as many")
       ->check(CLI::Range(16, 512));
   command
       ->add_option("--distortion", flags->set.distortion,

@@ -94,6 +94,8 @@ class CsvPictures : public PictureDataset {
     identity_ = "table " + std::to_string(table.checksum);
   }
 
+  Path file(uint64_t i) const override { return path_of(i); }
+
  private:
   Path path_of(uint64_t i) const { return folder_ / files_[i]; }
   Image decode(uint64_t i) const override { return decode_image(path_of(i)); }

@@ -28,6 +28,8 @@ std::shared_ptr<const Picture> Dataset::picture(uint64_t i) const {
       Picture{.width = shape_.width, .height = shape_.height, .pixels = pixels_of(planes, shape_)});
 }
 
+std::filesystem::path Dataset::file(uint64_t) const { return {}; }
+
 void require_shape(const std::string& name, const SampleShape& found, const SampleShape& expected) {
   if (expected == SampleShape{} || found == expected) return;
   throw Error(ErrorCode::bad_file, name + ": found pictures of " + found.to_string() +

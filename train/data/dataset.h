@@ -54,6 +54,8 @@ class Dataset {
   virtual std::shared_ptr<const Picture> picture(uint64_t i) const;
   // What tells it from other data besides shape and labels, where that is cheap; or empty.
   const std::string& identity() const { return identity_; }
+  // Where a sample lies that has a file of its own; empty for others.
+  virtual std::filesystem::path file(uint64_t i) const;
 
  protected:
   std::string name_, identity_;

@@ -78,6 +78,8 @@ class ImageFolder : public PictureDataset {
     if (class_names_.size() != classes_) class_names_.clear();
   }
 
+  Path file(uint64_t i) const override { return path_of(i); }
+
  private:
   Image decode(uint64_t i) const override { return decode_image(path_of(i)); }
   std::string name_of(uint64_t i) const override { return shown(path_of(i)); }

@@ -16,7 +16,8 @@ enum class RandomUse : uint32_t {
   digit_colors = 0x64636F6C,
   mixing = 0x6D697875,
   erasing = 0x65726173,
-  sampling = 0x73616D70
+  sampling = 0x73616D70,
+  picture_sizes = 0x73697A65
 };
 
 constexpr RandomStream stream_for(uint64_t seed, RandomUse use, uint32_t number) {

@@ -3,22 +3,31 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <deque>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "images/png_writer.h"
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
+#include "train/data/random_streams.h"
 #include "train/digits/digit_colors.h"
 #include "train/digits/digit_renderer.h"
 
 namespace vitrine {
 namespace {
+
+std::string_view names_of(const DigitSet& set) {
+  return set.characters.empty() ? std::string_view("0123456789") : set.characters;
+}
 
 void write_numbers(AtomicFile& file, std::initializer_list<uint32_t> numbers) {
   for (const uint32_t n : numbers) {
@@ -28,25 +37,24 @@ void write_numbers(AtomicFile& file, std::initializer_list<uint32_t> numbers) {
   }
 }
 
-// A part of a set, drawn by several threads; each takes the next picture that nobody has taken.
-void draw_part(std::span<const FaceGroup> groups, const DigitSet& set, uint32_t which, uint64_t first,
-               std::span<uint8_t> pictures, std::span<uint8_t> labels) {
+// Work for each number below `count`, by several threads; each takes the next that nobody has taken.
+// `worker()` makes what a thread calls with its numbers.
+template <typename MakeWorker>
+void share_out(size_t count, unsigned threads, const MakeWorker& worker) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr error;
   const auto work = [&] {
     try {
-      DigitRenderer renderer(groups, set.size, set.seed, which, set.distortion);
-      const size_t bytes = size_t{set.size} * set.size;
-      for (size_t i = next++; i < labels.size(); i = next++)
-        labels[i] = static_cast<uint8_t>(renderer.draw(first + i, pictures.subspan(i * bytes, bytes)));
+      auto work_on = worker();
+      for (size_t i = next++; i < count; i = next++) work_on(i);
     } catch (...) {
       const std::lock_guard lock(mutex);
       error = std::current_exception();
-      next = labels.size();
+      next = count;
     }
   };
-  const unsigned threads = set.threads != 0 ? set.threads : std::max(1u, std::thread::hardware_concurrency());
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> others;
   try {
     for (unsigned t = 1; t < threads; ++t) others.emplace_back(work);
@@ -56,6 +64,22 @@ void draw_part(std::span<const FaceGroup> groups, const DigitSet& set, uint32_t 
   work();
   for (std::thread& thread : others) thread.join();
   if (error) std::rethrow_exception(error);
+}
+
+std::shared_ptr<DigitRenderer> renderer_of(std::span<const FaceGroup> groups, const DigitSet& set,
+                                           uint32_t which) {
+  return std::make_shared<DigitRenderer>(groups, set.size, set.seed, which, set.distortion);
+}
+
+// A part of a set whose pictures have one size.
+void draw_part(std::span<const FaceGroup> groups, const DigitSet& set, uint32_t which, uint64_t first,
+               std::span<uint8_t> pictures, std::span<uint8_t> labels) {
+  const size_t bytes = size_t{set.size} * set.size;
+  share_out(labels.size(), set.threads, [&] {
+    return [&, renderer = renderer_of(groups, set, which)](size_t i) {
+      labels[i] = static_cast<uint8_t>(renderer->draw(first + i, pictures.subspan(i * bytes, bytes)));
+    };
+  });
 }
 
 // The files of a split while they grow.
@@ -131,8 +155,83 @@ class CifarFiles : public SplitFiles {
   uint64_t written_ = 0;
 };
 
+// Pictures in folders beside where they belong, until all are there.
+class PictureFolders {
+ public:
+  PictureFolders(const std::filesystem::path& folder, const char* name)
+      : target_(folder / name), temporary_(temporary_name(target_)) {}
+  ~PictureFolders() {
+    std::error_code ignored;
+    if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+  }
+  PictureFolders(const PictureFolders&) = delete;
+  PictureFolders& operator=(const PictureFolders&) = delete;
+
+  void draw_part(std::span<const FaceGroup> groups, const DigitSet& set, uint32_t which, uint64_t first,
+                 uint64_t count) {
+    for (const char name : names_of(set)) make_folders(temporary_ / std::string(1, name));
+    const RandomStream stream = stream_for(set.seed, RandomUse::picture_sizes, which);
+    share_out(count, set.threads, [&] {
+      return [&, renderer = renderer_of(groups, set, which),
+              picture = std::vector<uint8_t>()](size_t i) mutable {
+        const Philox::Block random = stream.block(first + i);
+        const uint32_t width = set.size + below(set.size + 1, random[0], random[1]),
+                       height = set.size + below(set.size + 1, random[2], random[3]);
+        picture.resize(size_t{width} * height);
+        const char name = names_of(set)[renderer->draw(first + i, width, height, picture)];
+        char number[32];
+        std::snprintf(number, sizeof number, "%06llu.png", static_cast<unsigned long long>(first + i));
+        write(temporary_ / std::string(1, name) / number, width, height, picture);
+      };
+    });
+  }
+
+  void commit() {
+    std::error_code error;
+    std::filesystem::rename(temporary_, target_, error);
+    if (error) throw Error(ErrorCode::failed, "cannot make " + shown(target_) + ": " + error.message());
+    temporary_.clear();
+  }
+
+ private:
+  // Thousands of files are not brought to the disk one by one: none of them is in its place yet.
+  void write(const std::filesystem::path& file, uint32_t width, uint32_t height,
+             std::span<const uint8_t> picture) const {
+    const std::vector<std::byte> png = png_of(width, height, 1, picture, shown(file));
+    std::ofstream stream(file, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(png.data()), static_cast<std::streamsize>(png.size()));
+    stream.close();
+    if (!stream) {
+      throw Error(ErrorCode::failed, "cannot write the pictures of " + shown(target_) + ": " +
+                                         std::generic_category().message(errno));
+    }
+  }
+
+  std::filesystem::path target_, temporary_;
+};
+
+void require_characters(const DigitSet& set) {
+  for (size_t i = 0; i < set.characters.size(); ++i) {
+    const char c = set.characters[i];
+    const bool known = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    if (!known || set.characters.find(c) != i) {
+      throw Error(ErrorCode::usage, "characters to draw are " + in_quotes(set.characters) +
+                                        ", expected letters A to Z or a to z and digits, each once");
+    }
+  }
+  if (set.characters.size() == 1) {
+    throw Error(ErrorCode::usage,
+                "one character was asked for, " + in_quotes(set.characters) + ", expected two or more");
+  }
+}
+
 void require_possible(const std::filesystem::path& folder, const DigitSet& set) {
   const bool cifar = set.format == DigitFormat::cifar10;
+  require_characters(set);
+  if (cifar && names_of(set).size() != 10) {
+    throw Error(ErrorCode::usage, "CIFAR-10's format has ten classes, " +
+                                      std::to_string(set.characters.size()) + " characters were asked for");
+  }
   if (const uint32_t side = fixed_size(set.format); side != 0 && set.size != side) {
     throw Error(ErrorCode::usage, "digits in CIFAR-10's format have 32 pixels a side, " +
                                       std::to_string(set.size) + " were asked for");
@@ -146,14 +245,42 @@ void require_possible(const std::filesystem::path& folder, const DigitSet& set) 
                 "training pictures, or none, and not " +
                     std::to_string(set.train));
   }
-  for (const char* other : cifar ? std::array{"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"}
-                                 : std::array{"data_batch_1.bin", "test_batch.bin"}) {
+  constexpr std::array<std::pair<DigitFormat, const char*>, 6> signs{
+      {{DigitFormat::mnist, "train-images-idx3-ubyte"},
+       {DigitFormat::mnist, "t10k-images-idx3-ubyte"},
+       {DigitFormat::cifar10, "data_batch_1.bin"},
+       {DigitFormat::cifar10, "test_batch.bin"},
+       {DigitFormat::folders, "train"},
+       {DigitFormat::folders, "test"}}};
+  for (const auto& [format, name] : signs) {
+    // Files are replaced, but a folder may hold more than comes now.
     std::error_code ignored;
-    if (std::filesystem::exists(folder / other, ignored)) {
-      throw Error(ErrorCode::usage,
-                  shown(folder / other) + " is of a data set in another format, expected another folder");
+    const bool matters =
+        set.format == DigitFormat::folders || (format != set.format && format != DigitFormat::folders);
+    if (!matters || !std::filesystem::exists(folder / name, ignored)) continue;
+    throw Error(ErrorCode::usage,
+                shown(folder / name) +
+                    (format == set.format ? " is there already" : " is of a data set in another format") +
+                    ", expected another folder");
+  }
+}
+
+void write_folders(const std::filesystem::path& folder, const DigitFonts& fonts, const DigitSet& set,
+                   const std::function<void(uint64_t)>& progress) {
+  PictureFolders train(folder, "train"), test(folder, "test");
+  uint64_t done = 0;
+  for (const uint32_t which : {0u, 1u}) {
+    const uint64_t count = which == 0 ? set.train : set.test;
+    constexpr uint64_t part = 200;  // a fraction of a second
+    for (uint64_t first = 0; first < count; first += part) {
+      const uint64_t many = std::min(part, count - first);
+      (which == 0 ? train : test).draw_part(which == 0 ? fonts.train : fonts.test, set, which, first, many);
+      done += many;
+      if (progress) progress(done);
     }
   }
+  if (set.train > 0) train.commit();
+  if (set.test > 0) test.commit();
 }
 
 std::unique_ptr<SplitFiles> make_files(const std::filesystem::path& folder, const DigitSet& set,
@@ -168,7 +295,12 @@ std::unique_ptr<SplitFiles> make_files(const std::filesystem::path& folder, cons
 void write_digits(const std::filesystem::path& folder, const DigitFonts& fonts, const DigitSet& set,
                   const std::function<void(uint64_t)>& progress) {
   require_possible(folder, set);
+  for (const std::vector<FaceGroup>* groups : {&fonts.train, &fonts.test}) {
+    if (!groups->empty() && groups->front().faces.front().drawn().size() != names_of(set).size())
+      throw Error(ErrorCode::usage, "the fonts were found for other characters than are to be drawn");
+  }
   make_folders(folder);
+  if (set.format == DigitFormat::folders) return write_folders(folder, fonts, set, progress);
   std::vector<std::unique_ptr<SplitFiles>> files;
   uint64_t done = 0;
   for (const uint32_t which : {0u, 1u}) {
@@ -189,7 +321,8 @@ void write_digits(const std::filesystem::path& folder, const DigitFonts& fonts, 
   }
   for (const std::unique_ptr<SplitFiles>& split : files) split->commit();
   if (set.format == DigitFormat::cifar10) {
-    constexpr std::string_view names = "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    std::string names;
+    for (const char name : names_of(set)) names += std::string(1, name) + "\n";
     write_file_atomically(folder / "batches.meta.txt", std::as_bytes(std::span(names)));
   }
 }

@@ -105,28 +105,40 @@ std::optional<GlyphOutline> outline_of(FT_Face face, FT_UInt glyph) {
   return outline;
 }
 
-std::optional<DigitFace> face_of(FT_Face face, const Path& file) {
+std::optional<DigitFace> face_of(FT_Face face, const Path& file, std::string_view characters) {
   if (!FT_IS_SCALABLE(face) || face->units_per_EM == 0) return std::nullopt;
   if (FT_Select_Charmap(face, FT_ENCODING_UNICODE) != 0) return std::nullopt;
-  DigitFace digits{
-      .family = family_of(face, file), .style = printable(face->style_name), .file = file, .digits = {}};
+  DigitFace digits{.family = family_of(face, file),
+                   .style = printable(face->style_name),
+                   .file = file,
+                   .digits = {},
+                   .characters = {}};
+  const auto outline_for = [&](FT_ULong character) {
+    const FT_UInt glyph = FT_Get_Char_Index(face, character);
+    return glyph != 0 ? outline_of(face, glyph) : std::nullopt;
+  };
   for (FT_ULong digit = 0; digit < 10; ++digit) {
-    const FT_UInt glyph = FT_Get_Char_Index(face, '0' + digit);
-    std::optional<GlyphOutline> outline = glyph != 0 ? outline_of(face, glyph) : std::nullopt;
+    std::optional<GlyphOutline> outline = outline_for('0' + digit);
     if (!outline) return std::nullopt;
     digits.digits[digit] = std::move(*outline);
+  }
+  for (const char character : characters) {
+    std::optional<GlyphOutline> outline = outline_for(static_cast<unsigned char>(character));
+    if (outline) digits.characters.push_back(std::move(*outline));
   }
   return digits;
 }
 
-// How a face's ten digits look: coverage, each slanted and stretched evenly to fill a small square.
+// How a face's ten digits, or other characters, look: coverage, each slanted and stretched evenly to fill a
+// small square.
 constexpr uint32_t look_side = 20;
-using Look = std::array<std::vector<uint8_t>, 10>;
+using Look = std::vector<std::vector<uint8_t>>;
 
-std::optional<Look> look_of(const Rasterizer& rasterizer, const DigitFace& face, double slant) {
-  Look look;
-  for (size_t digit = 0; digit < 10; ++digit) {
-    Polygons polygons = rasterizer.flatten(face.digits[digit], 0, 0.05);
+std::optional<Look> look_of(const Rasterizer& rasterizer, std::span<const GlyphOutline> outlines,
+                            double slant) {
+  Look look(outlines.size());
+  for (size_t digit = 0; digit < outlines.size(); ++digit) {
+    Polygons polygons = rasterizer.flatten(outlines[digit], 0, 0.05);
     for (std::vector<Point>& polygon : polygons) {
       for (Point& p : polygon) p.x += slant * p.y;
     }
@@ -150,6 +162,12 @@ struct Candidate {
   DigitFace face;
   Look look;
   std::string group;
+  bool of_characters = false;  // that is the look of
+
+  std::optional<Look> slanted(const Rasterizer& rasterizer, double slant) const {
+    return look_of(rasterizer, of_characters ? face.drawn() : std::span<const GlyphOutline>(face.digits),
+                   slant);
+  }
 };
 
 // The first word without a number at its end: "Noto" of "Noto Sans", and one name for "Hand" and "Hand2".
@@ -183,7 +201,7 @@ Features features_of(const std::vector<uint8_t>& look) {
 }
 
 // What digits look like: any number of examples for each.
-using Examples = std::array<std::vector<Features>, 10>;
+using Examples = std::vector<std::vector<Features>>;
 
 // One example a digit and group: the mean of its faces.
 std::map<std::string, Examples> examples_of(std::span<const Candidate> candidates,
@@ -191,8 +209,10 @@ std::map<std::string, Examples> examples_of(std::span<const Candidate> candidate
   std::map<std::string, Examples> groups;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (!taken[i]) continue;
-    for (size_t d = 0; d < 10; ++d) {
-      std::vector<Features>& mean = groups[candidates[i].group][d];
+    Examples& group = groups[candidates[i].group];
+    group.resize(candidates[i].look.size());
+    for (size_t d = 0; d < group.size(); ++d) {
+      std::vector<Features>& mean = group[d];
       mean.resize(1, Features(feature_side * feature_side));
       const Features features = features_of(candidates[i].look[d]);
       for (size_t p = 0; p < features.size(); ++p) mean[0][p] += features[p];
@@ -207,11 +227,11 @@ std::map<std::string, Examples> examples_of(std::span<const Candidate> candidate
 // How many of a face's digits are more like an example of the same digit than like any other's.
 int recognized(const std::vector<Look>& slanted, const Examples& examples) {
   int right = 0;
-  for (size_t d = 0; d < 10; ++d) {
-    std::array<double, 10> likeness{};
+  for (size_t d = 0; d < examples.size(); ++d) {
+    std::vector<double> likeness(examples.size());
     for (const Look& look : slanted) {
       const Features features = features_of(look[d]);
-      for (size_t other = 0; other < 10; ++other) {
+      for (size_t other = 0; other < examples.size(); ++other) {
         for (const Features& example : examples[other])
           likeness[other] = std::max(
               likeness[other], std::inner_product(features.begin(), features.end(), example.begin(), 0.0));
@@ -224,13 +244,17 @@ int recognized(const std::vector<Look>& slanted, const Examples& examples) {
 
 // Symbols are stored as digits in some fonts. Faces whose digits look like the mean of all groups are taken
 // first, and then those, handwriting mostly, whose digits look like what some group of these has.
-std::vector<bool> look_like_digits(const Rasterizer& rasterizer, std::span<const Candidate> candidates) {
-  constexpr int needed_of_the_mean = 8, needed_of_any = 6;
+std::vector<bool> look_like_each_other(const Rasterizer& rasterizer, std::span<const Candidate> candidates) {
   std::vector<bool> taken(candidates.size(), true);
-  Examples mean;
+  if (candidates.empty()) return taken;
+  const size_t count = candidates[0].look.size();
+  // Of ten.
+  const auto needed_of_the_mean = static_cast<int>((count * 8 + 9) / 10),
+             needed_of_any = static_cast<int>((count * 6 + 9) / 10);
+  Examples mean(count);
   for (std::vector<Features>& m : mean) m.assign(1, Features(feature_side * feature_side));
   for (const auto& [name, examples] : examples_of(candidates, taken)) {
-    for (size_t d = 0; d < 10; ++d) {
+    for (size_t d = 0; d < count; ++d) {
       for (size_t p = 0; p < mean[d][0].size(); ++p) mean[d][0][p] += examples[d][0][p];
     }
   }
@@ -241,14 +265,14 @@ std::vector<bool> look_like_digits(const Rasterizer& rasterizer, std::span<const
   const std::map<std::string, Examples> groups = examples_of(candidates, taken);
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (taken[i]) continue;
-    Examples others;
+    Examples others(count);
     for (const auto& [name, examples] : groups) {
       if (name == candidates[i].group) continue;
-      for (size_t d = 0; d < 10; ++d) others[d].push_back(examples[d][0]);
+      for (size_t d = 0; d < count; ++d) others[d].push_back(examples[d][0]);
     }
     std::vector<Look> slanted;
     for (const double slant : {-0.5, -0.25, 0.0, 0.25, 0.5}) {
-      if (std::optional<Look> look = look_of(rasterizer, candidates[i].face, slant))
+      if (std::optional<Look> look = candidates[i].slanted(rasterizer, slant))
         slanted.push_back(std::move(*look));
     }
     taken[i] = recognized(slanted, others) >= needed_of_any;
@@ -294,6 +318,42 @@ bool is_named(const FaceGroup& group, const std::string& name) {
       group.faces, [&](const DigitFace& face) { return lower(face.family).starts_with(lower(name)); });
 }
 
+// Leaves faces out that lack one of so many characters, or have symbols in their place, as symbol fonts have
+// Greek letters.
+void keep_complete(const Rasterizer& rasterizer, size_t characters, DigitFonts& fonts) {
+  std::vector<Candidate> complete;
+  std::vector<bool> in_test;
+  for (std::vector<FaceGroup>* groups : {&fonts.train, &fonts.test}) {
+    for (FaceGroup& group : *groups) {
+      for (DigitFace& face : group.faces) {
+        std::optional<Look> look;
+        if (face.characters.size() == characters) look = look_of(rasterizer, face.characters, 0);
+        if (look) {
+          complete.push_back({std::move(face), std::move(*look), group.name, true});
+          in_test.push_back(groups == &fonts.test);
+        } else {
+          ++fonts.skipped;
+        }
+      }
+    }
+  }
+  const std::vector<bool> taken = look_like_each_other(rasterizer, complete);
+  std::vector<Candidate> train, test;
+  for (size_t i = 0; i < complete.size(); ++i) {
+    if (taken[i]) (in_test[i] ? test : train).push_back(std::move(complete[i]));
+  }
+  fonts.skipped += complete.size() - train.size() - test.size();
+  fonts.train = groups_of(std::move(train));
+  fonts.test = groups_of(std::move(test));
+  for (const std::vector<FaceGroup>* groups : {&fonts.train, &fonts.test}) {
+    if (!groups->empty()) continue;
+    throw Error(ErrorCode::failed, std::string("found no font for the ") +
+                                       (groups == &fonts.train ? "training" : "test") +
+                                       " pictures that has all of the characters, expected one at least: "
+                                       "install more, or name others with --fonts");
+  }
+}
+
 void split(DigitFonts& fonts, std::vector<FaceGroup> groups, std::span<const std::string> test_families) {
   for (const std::string& name : test_families) {
     if (name.empty() || std::ranges::none_of(groups, [&](const FaceGroup& g) { return is_named(g, name); }))
@@ -325,7 +385,7 @@ std::vector<Path> font_folders() {
 }
 
 DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::string> test_families,
-                            const std::function<void()>& looking) {
+                            const std::function<void()>& looking, std::string_view characters) {
   const Rasterizer rasterizer;
   DigitFonts fonts;
   std::vector<Candidate> candidates;
@@ -338,9 +398,9 @@ DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::s
       FT_Face face = nullptr;
       if (FT_New_Face(static_cast<FT_Library>(rasterizer.library()), file.c_str(), i, &face) != 0) continue;
       faces = face->num_faces;
-      std::optional<DigitFace> digits = face_of(face, file);
+      std::optional<DigitFace> digits = face_of(face, file, characters);
       FT_Done_Face(face);
-      std::optional<Look> look = digits ? look_of(rasterizer, *digits, 0) : std::nullopt;
+      std::optional<Look> look = digits ? look_of(rasterizer, digits->digits, 0) : std::nullopt;
       if (look) {
         const std::string group = group_of(digits->family);
         candidates.push_back({std::move(*digits), std::move(*look), group});
@@ -349,7 +409,7 @@ DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::s
       }
     }
   }
-  const std::vector<bool> taken = look_like_digits(rasterizer, candidates);
+  const std::vector<bool> taken = look_like_each_other(rasterizer, candidates);
   std::vector<Candidate> kept;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (taken[i]) kept.push_back(std::move(candidates[i]));
@@ -369,6 +429,7 @@ DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::s
   if (fonts.train.empty())
     throw Error(ErrorCode::usage,
                 "--test-fonts: found all families, expected some that are left for training");
+  if (!characters.empty()) keep_complete(rasterizer, characters.size(), fonts);
   return fonts;
 }
 

@@ -117,15 +117,15 @@ void settle(Polygons& polygons, Draws& draws, double size, double unit) {
 }
 
 // Each pixel, and with `share` of it the mean of its neighbours, those at its corners counting half.
-std::vector<double> softened(std::span<const uint8_t> picture, uint32_t size, double share) {
+std::vector<double> softened(std::span<const uint8_t> picture, uint32_t width, uint32_t height,
+                             double share) {
   const auto at = [&](int64_t y, int64_t x) -> double {
-    const auto n = static_cast<int64_t>(size);
-    return y < 0 || x < 0 || y >= n || x >= n ? 0 : picture[static_cast<size_t>(y * n + x)];
+    return y < 0 || x < 0 || y >= height || x >= width ? 0 : picture[static_cast<size_t>(y * width + x)];
   };
   std::vector<double> result;
   result.reserve(picture.size());
-  for (int64_t y = 0; y < static_cast<int64_t>(size); ++y) {
-    for (int64_t x = 0; x < static_cast<int64_t>(size); ++x) {
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
       const double near = at(y - 1, x) + at(y + 1, x) + at(y, x - 1) + at(y, x + 1),
                    far = at(y - 1, x - 1) + at(y - 1, x + 1) + at(y + 1, x - 1) + at(y + 1, x + 1);
       result.push_back((1 - share) * at(y, x) + share * (4 * at(y, x) + 2 * near + far) / 16);
@@ -144,17 +144,17 @@ double random_weight(Draws& draws, double stroke, double pixels, double unit) {
 
 }  // namespace
 
-uint32_t DigitRenderer::draw(uint64_t index, std::span<uint8_t> picture) {
+uint32_t DigitRenderer::draw(uint64_t index, uint32_t width, uint32_t height, std::span<uint8_t> picture) {
   // Enough blocks for the noise of the largest picture, and for all else.
   constexpr uint64_t blocks_a_picture = uint64_t{1} << 20;
   const RandomStream stream = stream_for(seed_, RandomUse::digits, set_);
   Draws draws(stream, index * blocks_a_picture, distortion_);
-  const uint32_t digit = draws.pick(10);
+  const uint32_t digit = draws.pick(groups_[0].faces[0].drawn().size());
   const FaceGroup& group = groups_[draws.pick(groups_.size())];
   const DigitFace& face = group.faces[draws.pick(group.faces.size())];
-  const GlyphOutline& outline = face.digits[digit];
+  const GlyphOutline& outline = face.drawn()[digit];
 
-  const double size = size_, unit = size / 28;
+  const double size = std::min(width, height), unit = size / 28;
   const Polygons plain = rasterizer_.flatten(outline, 0, 0.05);
   const Box plain_box = box_around(plain);
   const double pixels = draws.around(20, 17, 21) * unit / std::max(plain_box.height(), plain_box.width());
@@ -171,12 +171,16 @@ uint32_t DigitRenderer::draw(uint64_t index, std::span<uint8_t> picture) {
     return warp({m[0] * x + m[1] * y + size / 2, m[2] * x + m[3] * y + size / 2});
   });
   settle(polygons, draws, size, unit);
-  rasterizer_.fill(polygons, size_, size_, picture);
+  if (width != height) {
+    const double right = (width - size) / 2, down = (height - size) / 2;
+    move_all(polygons, [&](Point p) { return Point{p.x + right, p.y + down}; });
+  }
+  rasterizer_.fill(polygons, height, width, picture);
 
   const double share = draws.around(0, 0, 1), ink = draws.around(1, 0.6, 1);
   const double paper = std::max(0.0, draws.around(0, -0.12, 0.12)),
                noise = std::max(0.0, draws.around(0, -0.06, 0.09));
-  const std::vector<double> soft = softened(picture, size_, 0.7 * share * share);
+  const std::vector<double> soft = softened(picture, width, height, 0.7 * share * share);
   for (size_t p = 0; p < picture.size(); ++p) {
     const double value = 255 * (paper + noise * draws.normal()) + (ink - paper) * soft[p];
     picture[p] = static_cast<uint8_t>(std::clamp(std::floor(value + 0.5), 0.0, 255.0));
