@@ -612,7 +612,11 @@ void write_model(const std::filesystem::path& folder, Trainer& trainer,
   description["vitrine"] = to_json(config.model);
   if (class_names.size() == config.model.classes) description["label_names"] = class_names;
   write_json("config.json", description);
-  write_json("preprocessor_config.json", hugging_face_json(preprocessing_of(config)));
+  // transformers would make three channels of a grey picture, or one of a colored model's, where its class
+  // does so.
+  nlohmann::ordered_json processor = hugging_face_json(preprocessing_of(config));
+  processor["do_convert_rgb"] = config.model.channels == 3;
+  write_json("preprocessor_config.json", processor);
 
   std::vector<std::vector<float>> values;
   std::vector<TensorToWrite> tensors;
