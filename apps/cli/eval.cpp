@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
@@ -12,6 +13,7 @@
 #include "runtime/util/text.h"
 #include "train/evaluate.h"
 #include "train/logs/confusion.h"
+#include "train/logs/predictions.h"
 
 namespace vitrine::cli {
 namespace {
@@ -22,6 +24,7 @@ struct EvalFlags {
   uint64_t batch = 64;
   bool train_part = false, json = false;
   std::vector<std::string> confusion;
+  std::string predictions;
 };
 
 void evaluate(const EvalFlags& flags, const CommonOptions& common) {
@@ -40,11 +43,14 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
     names.resize(model.config.classes);
     for (uint64_t c = 0; c < names.size(); ++c) names[c] = model.labels[c];
   }
+  std::optional<Predictions> predictions;
+  if (!flags.predictions.empty()) predictions.emplace(pipelines, model, *data, names, flags.predictions);
   Confusion confusion(model.config.classes, std::move(names));
   TakeResults take;
-  if (tells) {
+  if (tells || predictions) {
     take = [&](std::span<const float> results, std::span<const uint32_t> labels) {
-      confusion.add(results, labels);
+      if (tells) confusion.add(results, labels);
+      if (predictions) predictions->add(results, labels);
     };
   }
   const TestResult result = evaluate_on(
@@ -62,6 +68,7 @@ void evaluate(const EvalFlags& flags, const CommonOptions& common) {
   // Whatever comes of the files, the result is there.
   std::fflush(stdout);
   for (const std::string& file : flags.confusion) write_confusion(file, confusion);
+  if (predictions) predictions->commit();
 }
 
 }  // namespace
@@ -81,6 +88,11 @@ void add_eval(CLI::App& app, const CommonOptions& common) {
           "--confusion", flags->confusion,
           "Writes which classes were taken for which: FILE.csv, FILE.png, or both with a comma between")
       ->delimiter(',');
+  command
+      ->add_option(
+          "--predictions", flags->predictions,
+          "Writes what the model says of every picture: file, label, predicted class and its probability")
+      ->type_name("FILE.csv");
   command->add_flag("--json", flags->json,
                     "With figures for each class and the confusion matrix in the JSON object");
   command->callback([&common, flags] { evaluate(*flags, common); });
