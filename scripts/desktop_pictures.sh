@@ -11,6 +11,7 @@ built=${1:-build/release}
 if [ $# = 0 ]; then
   setup true
   build vitrine-desktop
+  build vitrine
 fi
 command -v xvfb-run >/dev/null || fail "xvfb-run is missing (Debian: apt-get install xvfb xauth)"
 work=$(mktemp -d)
@@ -19,6 +20,17 @@ trap 'rm -rf "$work"' EXIT
 # A 3 as somebody draws it.
 three="0.30 0.25 0.35 0.20 0.42 0.16 0.52 0.15 0.62 0.18 0.68 0.25 0.68 0.33 0.63 0.40 0.55 0.44 0.46 0.46 0.57 0.48
   0.66 0.53 0.71 0.61 0.71 0.70 0.65 0.79 0.55 0.84 0.44 0.85 0.35 0.82 0.29 0.76"
+# Trainings of the command line, side by side.
+say "training three models for their curves"
+"$built/vitrine" digits --characters ABCDEFGHIJ --format folders --out "$work/letters" --train 1000 --test 300 >&2
+learn() {
+  "$built/vitrine" train --data "$work/letters" --validate-every epoch --no-flip --no-resized-crop --out "$work/$1" \
+    --model assets/digits "${@:2}" >&2
+}
+learn head-alone --train head
+learn everything
+learn faster --lr 0.002
+
 cat >"$work/script.txt" <<SCRIPT
 open-folder assets/samples
 wait
@@ -56,6 +68,15 @@ train digits
 train-steps 120
 shot $work/desktop_train.png
 theme dark
+run $work/head-alone
+run $work/everything
+run $work/faster
+until run-step >= 320
+frames 20
+mouse accuracy 0.72 0.5
+frames 5
+shot $work/desktop_runs.png
+mouse 2 2
 view attention
 help on
 frames 5

@@ -22,7 +22,22 @@ using enum KeyScope;
 
 // ---- what several actions do ----
 
+void open_run(Desk& desk, const std::filesystem::path& folder) {
+  try {
+    desk.runs.open(folder);
+    desk.screen.show(View::runs);
+  } catch (const Error& error) {
+    desk.notices.say_error(error.what());
+  }
+}
+
+// Folders of trainings show their curves, all else its pictures.
 void open(Desk& desk, std::vector<std::filesystem::path> paths) {
+  const auto pictures = std::ranges::stable_partition(paths, is_run_folder);
+  for (const std::filesystem::path& run : std::ranges::subrange(paths.begin(), pictures.begin()))
+    open_run(desk, run);
+  paths.erase(paths.begin(), pictures.begin());
+  if (paths.empty()) return;
   desk.library.open(std::move(paths), [&desk] { desk.on_device->look_at_selected(); });
   if (!shows_picture(desk.screen.view())) desk.screen.show(desk.screen.picture_view());
   desk.screen.show_next_frames(3);
@@ -148,6 +163,7 @@ void export_numbers(Desk& desk, const Action& action) {
   const auto write = [&exports = desk.exports, to = desk.exports.file(action.word_or_none(0), ".csv")](
                          std::vector<CsvRow> rows) { exports.write_numbers(to, std::move(rows)); };
   if (view == View::train) return write(training_rows(*desk.training().state()));
+  if (view == View::runs) return write(run_rows(desk.runs.states()));
   if (view == View::draw) return write(desk.drawing().rows());
   if (view != View::device) return desk.looking().read_numbers(view, write);
   std::vector<CsvRow> rows{{"name", "value"}};
@@ -236,6 +252,10 @@ const ActionKind kinds[] = {
         .on_key({"f6", 1, 6, "train"})
         .on_button("Train", "Train a model")
         .by(show<View::train>),
+    ActionKind{Id::runs_tab}
+        .on_key({"f7", 1, 7, "runs"})
+        .on_button("Runs", "The curves of trainings that vitrine train makes")
+        .by(show<View::runs>),
     ActionKind{Id::answers_view}.on_key({"1", 2, 1, "picture"}).by(show<View::answers>),
     ActionKind{Id::attention_view}.on_key({"2", 2, 2, "attention"}).by(show<View::attention>),
     ActionKind{Id::grid_view}.on_key({"3", 2, 3, "all heads"}).by(show<View::grid>),
@@ -311,6 +331,10 @@ const ActionKind kinds[] = {
         .by([](Desk& desk, const Action&) { desk.drawing().canvas.clear(); }),
 
     // ---- training ----
+    ActionKind{Id::run, "run", "RUN", "shows the curves of a training, which may go on"}.on_button("Show").by(
+        [](Desk& desk, const Action& action) { open_run(desk, action.words[0]); }),
+    ActionKind{Id::close_run, "close-run", "RUN", "takes them away"}.by(
+        [](Desk& desk, const Action& action) { desk.runs.close(action.words[0]); }),
     ActionKind{Id::train, "train", "CONFIG [DATA]", "starts a training, or goes on with one that was saved"}
         .by(start_training<training_of>),
     ActionKind{Id::go_on_training}.by(start_training<saved_training>),

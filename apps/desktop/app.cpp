@@ -32,6 +32,8 @@ App::Interface::Interface(Window& window) {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;
+  // Of the curves of many trainings 16 bits can't count the corners.
+  ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   ImGui_ImplGlfw_InitForOther(window.handle(), true);
 }
 
@@ -48,6 +50,7 @@ App::App(AppOptions options)
       dark_(options_.dark),
       notices_(screen_),
       workers_(wake),
+      runs_(wake),
       library_(workers_.thumbnails),
       models_(list_models()),
       devices_(window_, library_, workers_, options_.device, options_.dtype, wake),
@@ -58,6 +61,7 @@ App::App(AppOptions options)
             .notices = notices_,
             .exports = exports_,
             .workers = workers_,
+            .runs = runs_,
             .library = library_,
             .models = models_,
             .devices = devices_.choice(),
@@ -169,6 +173,8 @@ void App::draw_view(OnDevice& here, ImVec2 space) {
         return draw_device(screen_, here.device, here.facts);
       case View::draw:
         return draw_canvas(screen_, actions_, here.drawing);
+      case View::runs:
+        return draw_runs(screen_, actions_, runs_.states());
       default:
         return draw_training(screen_, actions_, here.training, here.training_samples);
     }

@@ -16,7 +16,7 @@
 namespace vitrine::desktop {
 
 struct AppOptions {
-  std::vector<std::filesystem::path> open;  // pictures and folders
+  std::vector<std::filesystem::path> open;  // pictures, folders of them, and trainings' folders
   std::string model;                        // a name or path; empty: the model that comes with Vitrine
   std::string device, dtype = "f32";
   int width = 1280, height = 800;
@@ -56,6 +56,7 @@ class App {
   bool dark_;  // the theme that is applied
   Notices notices_;
   Workers workers_;
+  RunWatch runs_;
   PictureLibrary library_;
   std::vector<ModelChoice> models_;
   Devices devices_;

@@ -8,6 +8,7 @@
 
 #include "apps/desktop/engine/model_list.h"
 #include "apps/desktop/engine/picture_library.h"
+#include "apps/desktop/engine/run_watch.h"
 #include "apps/desktop/engine/worker.h"
 #include "apps/desktop/exports.h"
 #include "apps/desktop/gpu/window.h"
@@ -36,6 +37,7 @@ struct Desk {
   Notices& notices;
   Exports& exports;
   Workers& workers;
+  RunWatch& runs;
   PictureLibrary& library;
   std::vector<ModelChoice>& models;  // to choose from
   DeviceChoice& devices;
@@ -49,8 +51,8 @@ struct Desk {
   bool busy() const {
     // Nobody draws the frame that something waits for while the window is hidden.
     const bool frame_comes = !window.hidden();
-    return devices.next || !workers.models.idle() || !workers.thumbnails.idle() || !exports.worker().idle() ||
-           looking().busy() || drawing().busy() ||
+    return devices.next || runs.busy() || !workers.models.idle() || !workers.thumbnails.idle() ||
+           !exports.worker().idle() || looking().busy() || drawing().busy() ||
            (frame_comes && (looking().copying() || on_device->textures.waits_for_new()));
   }
 };

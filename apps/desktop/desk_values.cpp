@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/desktop/desk.h"
+#include "apps/desktop/engine/export.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -44,6 +45,12 @@ std::string map_pixels(const Desk& desk) {
   return {pixels.begin(), pixels.end()};
 }
 
+// The one that was opened last.
+RunState run(const Desk& desk) {
+  const RunWatch::States states = desk.runs.states();
+  return states.empty() ? RunState{} : *states.back();
+}
+
 std::string digit(const Desk& desk) {
   const std::optional<size_t> best = desk.drawing().best();
   const std::vector<std::string> labels = desk.drawing().labels();
@@ -80,9 +87,22 @@ constexpr DeskValue values[] = {
     {"digit", digit},
     {"training", [](const Desk& desk) { return std::string(name_of(desk.training().state()->stage)); }},
     {"steps", [](const Desk& desk) { return std::to_string(desk.training().state()->step); }},
+    {"remark", [](const Desk& desk) { return desk.training().state()->remark; }},
     {"loss", [](const Desk& desk) { return std::to_string(desk.training().state()->last_loss()); }},
     {"accuracy", [](const Desk& desk) { return std::to_string(desk.training().state()->accuracy()); }},
     {"saved", [](const Desk& desk) { return desk.training().state()->saved.string(); }},
+    {"runs", [](const Desk& desk) { return std::to_string(desk.runs.states().size()); }},
+    {"run", [](const Desk& desk) { return run(desk).error.empty() ? run(desk).name : run(desk).error; }},
+    {"run-grows", [](const Desk& desk) { return std::string(run(desk).grows ? "yes" : "no"); }},
+    {"run-step", [](const Desk& desk) { return std::to_string(run(desk).curves.step); }},
+    {"run-loss", [](const Desk& desk) { return csv_number(run(desk).curves.newest_loss); }},
+    {"run-best",
+     [](const Desk& desk) {
+       const RunState newest = run(desk);
+       const ValidationPoint* best = newest.curves.best();
+       return best ? csv_number(best->accuracy) : std::string();
+     }},
+    {"run-skipped", [](const Desk& desk) { return std::to_string(run(desk).curves.skipped); }},
     {"error",
      [](const Desk& desk) { return desk.notices.errors().empty() ? "" : desk.notices.errors().back(); }},
     {"errors", [](const Desk& desk) { return std::to_string(desk.notices.errors().size()); }},

@@ -39,7 +39,9 @@ int main(int argc, char** argv) {
     std::string size = "1280x800", theme = "dark";
     bool list_actions = false;
     std::filesystem::path script;
-    command.add_option("open", options.open, "Pictures (JPEG, PNG, WebP) or folders of them");
+    command.add_option(
+        "open", options.open,
+        "Pictures (JPEG, PNG, WebP) or folders of them, and folders of trainings, whose curves are shown");
     command.add_option("--model", options.model,
                        "A model's folder, .safetensors file, or a name as vitrine --arch takes it; else the "
                        "model that comes with Vitrine");

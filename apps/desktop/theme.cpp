@@ -39,6 +39,11 @@ constexpr Palette light_palette{.background = rgb(0xeeece6),
                                 .good = rgb(0x2f7d32),
                                 .bad = rgb(0xb3261e)};
 
+constexpr std::array dark_series{rgb(0xf0a13a), rgb(0x6fb1ff), rgb(0x7fc77a), rgb(0xf07ab8),
+                                 rgb(0xb99bff), rgb(0x5fd0c5), rgb(0xe0d060), rgb(0xf07a68)};
+constexpr std::array light_series{rgb(0xa85a00), rgb(0x1f5fbf), rgb(0x2f7d32), rgb(0xb3267e),
+                                  rgb(0x6a3fb5), rgb(0x0b7f78), rgb(0x7a6c00), rgb(0xb3261e)};
+
 Palette current = dark_palette;
 Fonts loaded;
 
@@ -95,6 +100,11 @@ ImFont* load(const fs::path& path, float size, const DisplayScale& scale) {
 }  // namespace
 
 const Palette& palette() { return current; }
+
+ImU32 series_color(size_t number) {
+  const auto& colors = current.background == dark_palette.background ? dark_series : light_series;
+  return colors[number % colors.size()];
+}
 const Fonts& fonts() { return loaded; }
 
 void load_fonts(const DisplayScale& scale) {

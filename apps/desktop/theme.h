@@ -3,6 +3,8 @@
 
 #include <imgui.h>
 
+#include <cstddef>
+
 #include "apps/desktop/gpu/display_scale.h"
 
 namespace vitrine::desktop {
@@ -21,6 +23,8 @@ struct Fonts {
 
 void apply_theme(bool dark, float scale);
 const Palette& palette();
+// Of the curves that are drawn over each other; the first one is the accent.
+ImU32 series_color(size_t number);
 
 // Replaces the fonts of ImGui's atlas by the system's DejaVu, Noto, Liberation or the like, or ImGui's own
 // where there is none. The atlas has to be uploaded again afterwards.

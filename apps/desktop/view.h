@@ -19,6 +19,7 @@ enum class View : uint8_t {
   device,
   draw,
   train,
+  runs,  // curves of trainings that others make
 };
 
 struct ViewName {
@@ -26,7 +27,7 @@ struct ViewName {
   std::string_view name;   // in scripts
   std::string_view title;  // on the screen
 };
-inline constexpr std::array<ViewName, 10> view_names{{{View::answers, "answers", "Picture"},
+inline constexpr std::array<ViewName, 11> view_names{{{View::answers, "answers", "Picture"},
                                                       {View::attention, "attention", "Attention"},
                                                       {View::grid, "grid", "All heads"},
                                                       {View::rollout, "rollout", "Rollout"},
@@ -35,7 +36,8 @@ inline constexpr std::array<ViewName, 10> view_names{{{View::answers, "answers",
                                                       {View::profile, "profile", "Profile"},
                                                       {View::device, "device", "Device"},
                                                       {View::draw, "draw", "Draw a digit"},
-                                                      {View::train, "train", "Train"}}};
+                                                      {View::train, "train", "Train"},
+                                                      {View::runs, "runs", "Runs"}}};
 
 constexpr bool shows_picture(View view) { return view <= View::features; }
 // Shows what PictureView::heat() paints.

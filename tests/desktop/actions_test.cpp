@@ -96,8 +96,8 @@ TEST_CASE("every key stands in the list of keys, which has no line without words
     const auto found = std::ranges::find(list, keys, &KeyLine::keys);
     return found == list.end() ? "(no such line)" : found->text;
   };
-  CHECK(list.front().keys == "F1 ... F6");
-  CHECK(text_of("F1 ... F6") == "look, structure, profile, device, draw, train");
+  CHECK(list.front().keys == "F1 ... F7");
+  CHECK(text_of("F1 ... F7") == "look, structure, profile, device, draw, train, runs");
   CHECK(text_of("1 ... 5") == "picture, attention, all heads, rollout, features");
   CHECK(text_of("Left, Right") == "picture before, picture after");
   CHECK(text_of("[ and ]") == "head before, head after; the mean of all heads comes first");

@@ -79,7 +79,8 @@ TEST_CASE("every action of the table is found under its name, and takes what the
       "open p\nopen-folder p\nnext\nprevious\nmodel m\ndevice 0\nview answers\nview train\nlayer 11\nhead 3\n"
       "head mean\ntoken 0 13\ntoken class\nopacity 0\nopacity 1\nopacity 0.5\ncolormap grey\npatch-grid off\n"
       "exif on\n"
-      "stroke 1 1\nstroke 0 0 1 1\nclear\ntrain c\ntrain c d\npause\nresume\nsave p\ncancel\nexport-png f\n"
+      "stroke 1 1\nstroke 0 0 1 1\nclear\nrun r\nclose-run r\ntrain c\ntrain c d\npause\nresume\nsave "
+      "p\ncancel\nexport-png f\n"
       "export-csv f\ntheme light\nhelp on\nresize 1024 640\nminimise\nrestore\nwait\nwait 2.5\nframes 10\n"
       "train-steps 5\nshot f\nmouse 3 4\nmouse picture\nmouse picture 0.5 0.5\nclick 3 4\nclick next\n"
       "click next 0 0\ndrag 0 0 1 1\ndrag canvas 0 0 1 1 0 1\nkey ctrl+shift+s\nkey ?\nkey f1\ntype \"a b\"\n"
@@ -89,7 +90,7 @@ TEST_CASE("every action of the table is found under its name, and takes what the
   std::set<ActionId> seen;
   for (const Action& action : script.actions) seen.insert(action.id);
   CHECK(seen.size() == names.size());
-  CHECK(script.actions.size() == 59);
+  CHECK(script.actions.size() == 61);
 }
 
 TEST_CASE("the color maps of scripts are all that there are") {

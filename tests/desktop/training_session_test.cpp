@@ -119,6 +119,19 @@ struct Watched {
 
 }  // namespace
 
+TEST_CASE("a training that was to be in f16 and is in f32 says so") {
+  const Quarters data;
+  TrainConfig config = tiny_config(1);
+  for (const Precision precision : {Precision::f32, Precision::f16}) {
+    config.precision = precision;
+    Watched watched;
+    watched.session.start({.config = config, .data = data.folder.path()});
+    const auto state = watched.wait_for(TrainingStage::finished);
+    // Products of so few numbers are worth no matrix unit on any device.
+    CHECK((state->remark.find("it is in f32") != std::string::npos) == (precision == Precision::f16));
+  }
+}
+
 TEST_CASE("a training that is watched, tested, paused and saved has the bytes of one that is not") {
   const Quarters data;
   for (const uint64_t accumulation : {1u, 3u}) {

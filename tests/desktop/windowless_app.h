@@ -35,6 +35,7 @@ struct WindowlessApp {
   desktop::Screen screen{true};
   desktop::Notices notices{screen};
   desktop::Workers workers{{}};
+  desktop::RunWatch runs;
   desktop::PictureLibrary library{workers.thumbnails};
   std::vector<desktop::ModelChoice> models = desktop::list_models([](const char*) { return nullptr; });
   desktop::DeviceChoice devices{.devices = std::vector<desktop::WindowDevice>(2)};
@@ -49,6 +50,7 @@ struct WindowlessApp {
                      .notices = notices,
                      .exports = exports,
                      .workers = workers,
+                     .runs = runs,
                      .library = library,
                      .models = models,
                      .devices = devices,

@@ -74,6 +74,7 @@ TEST_CASE("keys perform the actions of the table, in the views where they are li
   CHECK(seen("f3") == View::profile);
   CHECK(seen("f4") == View::device);
   CHECK(seen("f6") == View::train);
+  CHECK(seen("f7") == View::runs);
   CHECK(seen("5") == View::features);
   CHECK(seen("f5") == View::draw);
 

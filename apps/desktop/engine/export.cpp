@@ -1,43 +1,21 @@
 #include "apps/desktop/engine/export.h"
 
-#include <array>
-#include <charconv>
-
 #include "apps/desktop/engine/training_session.h"
 #include "runtime/util/atomic_file.h"
+#include "runtime/util/csv.h"
 #include "runtime/util/error.h"
 
 namespace vitrine::desktop {
-namespace {
 
-template <typename Number>
-std::string shortest(Number value) {
-  std::array<char, 64> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), end};
-}
-
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-  std::string text = "\"";
-  for (const char c : field) {
-    if (c == '"') text += '"';
-    text += c;
-  }
-  return text + '"';
-}
-
-}  // namespace
-
-std::string csv_number(double value) { return shortest(value); }
-std::string csv_number(float value) { return shortest(value); }
+std::string csv_number(double value) { return csv_cell(value); }
+std::string csv_number(float value) { return csv_cell(value); }
 
 std::string csv_text(std::span<const CsvRow> rows) {
   std::string text;
   for (const CsvRow& row : rows) {
     // A lone empty field would be an empty line, which readers skip.
     if (row.size() == 1 && row.front().empty()) text += "\"\"";
-    for (size_t i = 0; i < row.size(); ++i) text += (i == 0 ? "" : ",") + quoted(row[i]);
+    for (size_t i = 0; i < row.size(); ++i) text += (i == 0 ? "" : ",") + csv_cell(row[i]);
     text += "\r\n";
   }
   return text;
@@ -96,6 +74,34 @@ std::vector<CsvRow> training_rows(const TrainingState& state) {
     rows.push_back({"test", std::to_string(point.step), csv_number(point.loss), "", "",
                     csv_number(point.accuracy), std::to_string(point.samples)});
   }
+  return rows;
+}
+
+std::vector<CsvRow> run_rows(const RunWatch::States& runs) {
+  std::vector<CsvRow> rows{{"run", "what", "step", "mean", "lowest", "highest"}};
+  for (const std::shared_ptr<const RunState>& run : runs) {
+    const auto curve = [&](const char* what, const std::vector<CurvePoint>& points) {
+      for (const CurvePoint& point : points) {
+        rows.push_back({run->name, what, std::to_string(point.last), csv_number(point.mean),
+                        csv_number(point.low), csv_number(point.high)});
+      }
+    };
+    curve("loss", run->curves.loss);
+    curve("learning_rate", run->curves.learning_rate);
+    curve("gradient_norm", run->curves.gradient_norm);
+    curve("images_per_second", run->curves.images_per_second);
+    for (const ValidationPoint& point : run->curves.validations) {
+      const auto value = [&](const char* what, double number) {
+        rows.push_back({run->name, what, std::to_string(point.step), csv_number(number), "", ""});
+      };
+      value("val_loss", point.loss);
+      value("val_accuracy", point.accuracy);
+      value("val_top5", point.top5);
+    }
+    for (const uint64_t step : run->curves.skips)
+      rows.push_back({run->name, "skipped", std::to_string(step), "", "", ""});
+  }
+  if (rows.size() == 1) rows.clear();
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/desktop/engine/profile_bars.h"
+#include "apps/desktop/engine/run_watch.h"
 #include "model/run/top_answers.h"
 
 namespace vitrine::desktop {
@@ -36,5 +37,7 @@ std::vector<CsvRow> map_rows(std::span<const float> weights, uint64_t height, ui
 std::vector<CsvRow> profile_rows(const ProfileResult& profile);
 // what, step, loss, lowest loss, highest loss, accuracy, samples: the curves
 std::vector<CsvRow> training_rows(const TrainingState& state);
+// run, what, step, mean, lowest, highest: a line for each point that is drawn, of every curve
+std::vector<CsvRow> run_rows(const RunWatch::States& runs);
 
 }  // namespace vitrine::desktop

@@ -184,6 +184,10 @@ void TrainingSession::train() {
                          tell_sometimes();
                          return !course_->stop.load();
                        }});
+  if (config.precision == Precision::f16 && !run.trainer().rounds()) {
+    course_->draft.remark = "f16 was asked for, but no product of this training is of f16 on " +
+                            pipelines_.device().capabilities().name + ": it is in f32";
+  }
   course_->draft.can_save = true;
   course_->draft.step = run.trainer().counts().passes;
   course_->draft.epoch = run.position().epoch + 1;

@@ -57,6 +57,7 @@ struct TrainingState {
   TrainingStage stage = TrainingStage::none;
   double share_done = 0;  // of `drawing` and `compiling`
   std::string error;      // why it failed, in one sentence
+  std::string remark;     // what is otherwise than was asked for, in one sentence
 
   uint64_t step = 0, steps = 0;    // batches that are done, of the whole training
   uint64_t epoch = 0, epochs = 0;  // the one under way, from 1

@@ -66,7 +66,8 @@ void draw_device_list(const Screen& screen, Actions& actions, const DeviceChoice
 constexpr std::pair<ActionId, View> tabs[] = {
     {ActionId::look_tab, View::attention},  {ActionId::structure_tab, View::structure},
     {ActionId::profile_tab, View::profile}, {ActionId::device_tab, View::device},
-    {ActionId::draw_tab, View::draw},       {ActionId::train_tab, View::train}};
+    {ActionId::draw_tab, View::draw},       {ActionId::train_tab, View::train},
+    {ActionId::runs_tab, View::runs}};
 
 }  // namespace
 
@@ -76,9 +77,11 @@ void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking
   ImGui::PushFont(fonts().large);
   ImGui::AlignTextToFramePadding();
   const float large = ImGui::GetTextLineHeight();
-  ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().accent), "Vitrine");
+  // In a narrow window the views' buttons take its place.
+  const bool named = ImGui::GetContentRegionAvail().x > 780 * scale;
+  if (named) ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(palette().accent), "Vitrine");
   ImGui::PopFont();
-  ImGui::SameLine(0, 16 * scale);
+  if (named) ImGui::SameLine(0, 16 * scale);
   const float row = ImGui::GetCursorPosY() + (large - ImGui::GetFontSize()) / 2;
   ImGui::SetCursorPosY(row);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * scale, 0});
@@ -93,15 +96,20 @@ void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const float small = ImGui::CalcTextSize("Light").x + 2 * ImGui::GetStyle().FramePadding.x;
   const float lists = ImGui::GetContentRegionAvail().x - small - ImGui::GetFrameHeight() - 4 * spacing;
-  const float model_width = std::clamp(lists * 0.55f, 90 * scale, 300 * scale);
-  const float device_width = std::clamp(lists - model_width - spacing, 60 * scale, 240 * scale);
+  // Where both have no room, the device is left out: its view names it.
+  const bool both = lists >= 130 * scale;
+  const float model_width = std::clamp(both ? lists * 0.55f : lists, 48 * scale, 300 * scale);
+  const float device_width =
+      both ? std::clamp(lists - model_width - spacing, 48 * scale, 240 * scale) : -spacing;
   ImGui::SameLine(ImGui::GetWindowWidth() - ImGui::GetStyle().WindowPadding.x - model_width - device_width -
                   small - ImGui::GetFrameHeight() - 3 * spacing);
   ImGui::SetCursorPosY(row);
   draw_model_list(screen, actions, looking, models, model_width);
-  ImGui::SameLine();
-  ImGui::SetCursorPosY(row);
-  draw_device_list(screen, actions, devices, device.capabilities().name, device_width);
+  if (both) {
+    ImGui::SameLine();
+    ImGui::SetCursorPosY(row);
+    draw_device_list(screen, actions, devices, device.capabilities().name, device_width);
+  }
   ImGui::SameLine();
   ImGui::SetCursorPosY(row);
   action_button(actions, ActionId::turn_theme, small, screen.dark ? "Light" : "Dark");

@@ -24,6 +24,8 @@ void draw_device(Screen& screen, const Device& device, std::span<const DeviceFac
 void draw_canvas(Screen& screen, Actions& actions, Drawing& drawing);
 void draw_training(Screen& screen, Actions& actions, const TrainingSession& training,
                    TrainingSamples& samples);
+// Trainings that others make: their curves, over each other.
+void draw_runs(Screen& screen, Actions& actions, const RunWatch::States& runs);
 void draw_status(const Screen& screen, Actions& actions, Notices& notices, const Worker::Status& work,
                  const std::string& summary);
 void draw_help(const Screen& screen, Actions& actions);

@@ -2,74 +2,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "apps/desktop/panels/panels.h"
+#include "apps/desktop/panels/plot.h"
 #include "apps/desktop/panels/widgets.h"
 #include "apps/desktop/theme.h"
 
 namespace vitrine::desktop {
 namespace {
 
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  std::array<char, 96> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), format, values...);
-  return buffer.data();
-}
-
-// A plot's place and scales; its lines and numbers.
-class Plot {
- public:
-  Plot(const char* title, ImVec2 size, double last_step, double low, double high)
-      : low_(low), high_(high), last_(std::max(last_step, 1.0)) {
-    heading(title);
-    corner_ = ImGui::GetCursorScreenPos();
-    size.y -= ImGui::GetTextLineHeightWithSpacing();
-    ImGui::Dummy(size);
-    list_ = ImGui::GetWindowDrawList();
-    list_->AddRectFilled(corner_, {corner_.x + size.x, corner_.y + size.y},
-                         ImGui::GetColorU32(ImGuiCol_FrameBg), 5);
-    const float left = ImGui::CalcTextSize("00.00").x + 12, bottom = ImGui::GetTextLineHeight() + 6;
-    from_ = {corner_.x + left, corner_.y + 10};
-    to_ = {corner_.x + size.x - 12, corner_.y + size.y - bottom};
-  }
-
-  float x(double step) const { return from_.x + (to_.x - from_.x) * static_cast<float>(step / last_); }
-  float y(double value) const {
-    const double share = std::clamp((value - low_) / (high_ - low_), 0.0, 1.0);
-    return to_.y - (to_.y - from_.y) * static_cast<float>(share);
-  }
-
-  void draw_axes(const char* format, double factor) {
-    constexpr int lines = 4;
-    for (int i = 0; i <= lines; ++i) {
-      const double value = low_ + (high_ - low_) * i / lines;
-      list_->AddLine({from_.x, y(value)}, {to_.x, y(value)}, palette().line);
-      const std::string text = formatted(format, value * factor);
-      const ImVec2 size = ImGui::CalcTextSize(text.c_str());
-      list_->AddText({from_.x - size.x - 6, y(value) - size.y / 2}, palette().faint_text, text.c_str());
-    }
-    const std::string end = "step " + std::to_string(static_cast<uint64_t>(last_));
-    const ImVec2 size = ImGui::CalcTextSize(end.c_str());
-    list_->AddText({to_.x - size.x, to_.y + 3}, palette().faint_text, end.c_str());
-  }
-  ImDrawList& list() { return *list_; }
-
- private:
-  double low_, high_, last_;
-  ImVec2 corner_, from_, to_;
-  ImDrawList* list_ = nullptr;
-};
-
 void draw_losses(const TrainingState& state, ImVec2 size) {
   double low = 0, high = 1;
   for (const CurvePoint& point : state.losses) high = std::max(high, point.high);
   high = std::ceil(high * 2) / 2;
-  Plot plot("LOSS OF THE BATCHES", size, static_cast<double>(state.step), low, high);
-  plot.draw_axes("%.2f", 1);
+  Plot plot("LOSS OF THE BATCHES", size, static_cast<double>(state.step), {low, high, (high - low) / 4},
+            [](double value) { return formatted("%.2f", value); });
   std::vector<ImVec2> line;
   for (const CurvePoint& point : state.losses) {
     const float x = plot.x(static_cast<double>(point.first + point.last) / 2);
@@ -81,8 +30,8 @@ void draw_losses(const TrainingState& state, ImVec2 size) {
 }
 
 void draw_accuracy(const TrainingState& state, ImVec2 size) {
-  Plot plot("ACCURACY ON TEST PICTURES", size, static_cast<double>(state.step), 0, 1);
-  plot.draw_axes("%.0f %%", 100);
+  Plot plot("ACCURACY ON TEST PICTURES", size, static_cast<double>(state.step), {0, 1, 0.25},
+            [](double value) { return formatted("%.0f %%", 100 * value); });
   std::vector<ImVec2> line;
   for (const TestPoint& point : state.tests)
     line.emplace_back(plot.x(static_cast<double>(point.step)), plot.y(point.accuracy));
@@ -209,6 +158,7 @@ void draw_facts(const Screen& screen, const TrainingState& state) {
     ImGui::TextWrapped("%s", state.error.c_str());
     ImGui::PopStyleColor();
   }
+  if (!state.remark.empty()) faint_wrapped(state.remark);
   const bool prepares = state.stage == TrainingStage::drawing || state.stage == TrainingStage::compiling;
   const double share = prepares          ? state.share_done
                        : state.steps > 0 ? static_cast<double>(state.step) / static_cast<double>(state.steps)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "apps/desktop/script/shortcuts.h"
 #include "apps/desktop/theme.h"
@@ -11,13 +10,6 @@ namespace vitrine::desktop {
 namespace {
 
 void text(std::string_view value) { ImGui::TextUnformatted(value.data(), value.data() + value.size()); }
-
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  std::array<char, 64> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), format, values...);
-  return buffer.data();
-}
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 
 #include <imgui.h>
 
+#include <array>
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -41,6 +43,13 @@ Area area_of(ImVec2 from, ImVec2 to);
 // The space that the current window has left, from where it goes on.
 Area area_left();
 
+// What printf makes of a few numbers.
+template <typename... Values>
+std::string formatted(const char* format, Values... values) {
+  std::array<char, 96> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, values...);
+  return buffer.data();
+}
 // "1.25 s", "12.5 ms"; "1.4 GiB".
 std::string seconds_text(double seconds);
 std::string bytes_text(double bytes);

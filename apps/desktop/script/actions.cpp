@@ -43,6 +43,7 @@ constexpr Placeholder placeholders[] = {
     {"MODEL", "a model's folder, file or name", is_text},
     {"CONFIG", "the name of one in configs/, a file like those, or a folder with a saved training", is_text},
     {"DATA", "a data set's folder", is_text},
+    {"RUN", "a folder that vitrine train --out writes to, or has written to", is_text},
     {"TEXT", "any text", is_text},
     {"N", "a whole number from 0", is_whole},
     {"INDEX", "a whole number from 0", is_whole},

@@ -14,7 +14,7 @@ struct KeyLine {
 };
 std::vector<KeyLine> key_list();
 
-// "Ctrl+S"; of several "Up, Down", "[ and ]", "F1 ... F6".
+// "Ctrl+S"; of several "Up, Down", "[ and ]", "F1 ... F7".
 std::string shown_keys(std::initializer_list<ActionId> actions);
 // What the first says, with the keys of all behind it.
 std::string tooltip(std::initializer_list<ActionId> actions);
