@@ -51,7 +51,8 @@ Path checkpoint_of_epoch(const Path& out, uint64_t epoch) {
 }
 
 const std::vector<std::string>& model_file_names() {
-  static const std::vector<std::string> names{"config.json", "preprocessor_config.json", "model.safetensors"};
+  static const std::vector<std::string> names{"config.json", "preprocessor_config.json", "model.safetensors",
+                                              "adapter_config.json", "adapter_model.safetensors"};
   return names;
 }
 
@@ -84,7 +85,9 @@ void remove_left_behind_in(const Path& out) {
 
 void link_model(const Path& from, const Path& to) {
   AtomicFolder folder(to, model_file_names());
-  for (const std::string& name : model_file_names()) link_or_copy(from / name, folder.path() / name);
+  for (const std::string& name : model_file_names()) {
+    if (path_exists(from / name, ErrorCode::failed)) link_or_copy(from / name, folder.path() / name);
+  }
   folder.commit();
 }
 

@@ -3,6 +3,7 @@
 //   checkpoints/epoch-000012.safetensors    checkpoints of the last epochs' ends, where several are kept
 //   best, last                              models, where it is validated: R itself is read as R/best
 //   model.safetensors, config.json, ...     the model, where it isn't
+//   adapter_model.safetensors, ...          in place of model.safetensors, of a training with LoRA
 //   log.csv, events.out.tfevents...         what it told on the way (training_log.h)
 #pragma once
 

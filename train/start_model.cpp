@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -58,6 +59,13 @@ std::string why_new_head(const Model& model, const WantedClasses& wanted) {
   return {};
 }
 
+// So that it is found from everywhere.
+std::string base_name(const Model& model) {
+  std::error_code none;
+  if (!std::filesystem::exists(model.name, none)) return model.name;
+  return std::filesystem::absolute(model.path).lexically_normal().string();
+}
+
 std::string grid_text(const Grid& grid) {
   return std::to_string(grid.height) + "x" + std::to_string(grid.width);
 }
@@ -65,7 +73,12 @@ std::string grid_text(const Grid& grid) {
 }  // namespace
 
 StartModel start_model(Model model, const WantedClasses& wanted, HeadInit init, uint64_t seed) {
-  StartModel start{.config = model.config, .weights = {}, .new_parameters = {}, .said = {}};
+  StartModel start{.config = model.config,
+                   .weights = {},
+                   .new_parameters = {},
+                   .naming = model.naming,
+                   .base = base_name(model),
+                   .said = {}};
   const std::string reason = why_new_head(model, wanted);
   ViTConfig& config = start.config;
   std::string dropped;
@@ -119,7 +132,8 @@ void require_same_model(const StartModel& start, const ViTConfig& wanted, const 
 
 TrainConfig fine_tuning_recipe(const std::string& train, uint64_t batch_size) {
   const Trained kind = trained_set_of(train, "--train", ErrorCode::usage).kind;
-  const bool new_alone = kind == Trained::head;
+  // What a LoRA trains beside the model is new, too, but sees the pictures anew every time.
+  const bool head_alone = kind == Trained::head, new_alone = head_alone || kind == Trained::lora;
   constexpr double images = 256;
   TrainConfig config;
   config.train = train;
@@ -134,8 +148,8 @@ TrainConfig fine_tuning_recipe(const std::string& train, uint64_t batch_size) {
   config.layer_decay = new_alone ? 1 : 0.75;
   // What the trunk makes of a picture is computed once where only the head is trained and nothing changes the
   // picture.
-  config.flip = !new_alone;
-  if (!new_alone) config.random_resized_crop.emplace();
+  config.flip = !head_alone;
+  if (!head_alone) config.random_resized_crop.emplace();
   return config;
 }
 

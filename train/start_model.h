@@ -24,6 +24,8 @@ struct StartModel {
   // Of every parameter of it, for as long as this lives.
   std::unique_ptr<ConstantSource> weights;
   std::vector<std::string> new_parameters;
+  Naming naming;     // of the model's tensors, see Model
+  std::string base;  // what an adapter beside it calls it: its path, or its name on the hub
   std::string said;  // in a sentence what is kept, new and dropped
 };
 

@@ -11,6 +11,7 @@
 #include "model/files/preprocess_files.h"
 #include "runtime/util/json.h"
 #include "train/data/augmentation_config.h"
+#include "train/lora.h"
 #include "train/trained_parameters.h"
 
 namespace vitrine {
@@ -128,6 +129,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
                                       "seed",
                                       "precision",
                                       "train",
+                                      "lora",
                                       "head_init",
                                       "layer_decay",
                                       "ema_decay",
@@ -189,6 +191,8 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   assign(c.keep, object.whole("keep"));
   assign(c.tensorboard, object.flag("tensorboard"));
   assign(c.train, object.text("train"));
+  c.lora = read_lora(object);
+  take_rank(c, origin + ": train", ErrorCode::bad_file);
   read_name(object, "head_init", head_init_names, c.head_init);
   assign(c.layer_decay, object.number("layer_decay"));
   assign(c.ema_decay, object.number("ema_decay"));
@@ -257,6 +261,7 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
     if (value != by_default) json[key] = value;
   };
   add_unless_usual("train", c.train, usual.train);
+  if (trains_low_rank(c)) json["lora"] = to_json(c.lora);
   add_unless_usual("head_init", name_of(c.head_init), name_of(usual.head_init));
   add_unless_usual("layer_decay", c.layer_decay, usual.layer_decay);
   add_unless_usual("ema_decay", c.ema_decay, usual.ema_decay);

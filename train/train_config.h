@@ -13,6 +13,7 @@
 #include "model/vit/vit_config.h"
 #include "train/data/augmentation.h"
 #include "train/data/picture_augmentation.h"
+#include "train/lora_config.h"
 #include "train/recipes/recipe.h"
 
 namespace vitrine {
@@ -72,6 +73,7 @@ struct TrainConfig {
 
   // What is trained, as trained_set_of() reads it; all else stays as it is.
   std::string train = "all";
+  Lora lora;  // where that is lora
   HeadInit head_init = HeadInit::normal;
   double layer_decay = 1;  // each layer's learning rate is this times that of the one behind it: layer_of()
   // Where it isn't 0, an average of the weights is tested and saved: after every update it becomes ema_decay

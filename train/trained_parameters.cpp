@@ -5,11 +5,12 @@
 
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/lora.h"
 
 namespace vitrine {
 namespace {
 
-constexpr std::string_view last_prefix = "last:";
+constexpr std::string_view last_prefix = "last:", lora_prefix = "lora:";
 
 // Behind the last block.
 bool is_behind_blocks(const Parameter& parameter) {
@@ -52,20 +53,27 @@ bool is_head(const Parameter& parameter) {
 TrainedSet trained_set_of(std::string_view text, const std::string& origin, ErrorCode code) {
   if (text == "all") return {};
   if (text == "head") return {.kind = Trained::head};
-  if (text.starts_with(last_prefix)) {
-    const std::string_view digits = text.substr(last_prefix.size());
-    TrainedSet set{.kind = Trained::last};
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), set.blocks);
-    if (error != std::errc() || end != digits.data() + digits.size() || set.blocks == 0) {
-      throw Error(code, origin + ": found " + in_quotes(text) +
-                            ", expected last:N with a number N of blocks, at least 1");
+  if (text == "lora") return {.kind = Trained::lora};
+  const auto number_behind = [&](std::string_view prefix, const char* expected) {
+    const std::string_view digits = text.substr(prefix.size());
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end != digits.data() + digits.size() || number == 0) {
+      throw Error(code, origin + ": found " + in_quotes(text) + ", expected " + expected + ", at least 1");
     }
-    return set;
+    return number;
+  };
+  if (text.starts_with(last_prefix)) {
+    return {.kind = Trained::last, .blocks = number_behind(last_prefix, "last:N with a number N of blocks")};
+  }
+  if (text.starts_with(lora_prefix)) {
+    return {.kind = Trained::lora, .rank = number_behind(lora_prefix, "lora:R with a rank R")};
   }
   TrainedSet set{.kind = Trained::pattern, .patterns = parts_of(text)};
   if (std::ranges::any_of(set.patterns, &std::string::empty)) {
-    throw Error(code, origin + ": found " + in_quotes(text) +
-                          ", expected all, head, last:N, or patterns of names with commas between them");
+    throw Error(code,
+                origin + ": found " + in_quotes(text) +
+                    ", expected all, head, last:N, lora:R, or patterns of names with commas between them");
   }
   return set;
 }
@@ -105,6 +113,8 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
         return true;
       case Trained::head:
         return is_head(parameter);
+      case Trained::lora:
+        return is_head(parameter) && config.lora.head.value_or(true);
       case Trained::last:
         return is_behind_blocks(parameter) ||
                (is_of_a_block(parameter) && parameter.block >= depth - set.blocks);
@@ -119,6 +129,9 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
     return any;
   };
   std::vector<Parameter> trained;
+  for (const auto& [layer, pairs] : low_rank_of(config, origin, code).layers) {
+    for (const LowRankPair& pair : pairs) trained.insert(trained.end(), {pair.down, pair.up});
+  }
   for (Parameter& parameter : parameters_of(config.model)) {
     if (parameter.learned() && is_trained(parameter)) trained.push_back(std::move(parameter));
   }

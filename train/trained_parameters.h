@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +13,15 @@
 
 namespace vitrine {
 
-enum class Trained : uint8_t { all, head, last, pattern };
+enum class Trained : uint8_t { all, head, last, pattern, lora };
 
-// "all"; "head", what makes classes of features; "last:N", the last N blocks and what lies behind them; else
-// patterns of names with commas between them, in which * stands for any characters and ? for one.
+// "all"; "head", what makes classes of features; "last:N", the last N blocks and what lies behind them;
+// "lora" or "lora:RANK", pairs of narrow matrices beside the model's linear layers (lora.h), and a new head;
+// else patterns of names with commas between them, in which * stands for any characters and ? for one.
 struct TrainedSet {
   Trained kind = Trained::all;
-  uint64_t blocks = 0;  // of `last`
+  uint64_t blocks = 0;                // of `last`
+  std::optional<uint64_t> rank = {};  // of `lora`, where it is named
   std::vector<std::string> patterns = {};
 };
 // `origin` says in messages where the text stands.
@@ -30,8 +33,8 @@ bool is_head(const Parameter& parameter);
 // Whether all of the name is as the pattern says.
 bool fits_pattern(std::string_view name, std::string_view pattern);
 
-// The parameters that are trained, in the order of parameters_of(). Throws an Error that names a pattern
-// which fits none, or the number of blocks where there are fewer.
+// The parameters that are trained, in the order of parameters_of(), and in front of them a LoRA's. Throws an
+// Error that names a pattern which fits none, or the number of blocks where there are fewer.
 std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::string& origin = "train",
                                           ErrorCode code = ErrorCode::usage);
 

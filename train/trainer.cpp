@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "model/files/parameter_values.h"
 #include "model/files/weights.h"
 #include "model/run/weight_range.h"
 #include "runtime/tune/choice_store.h"
@@ -13,7 +14,7 @@
 #include "shaders/lib/step_state.h"
 #include "train/augmentation_graph.h"
 #include "train/f16_range.h"
-#include "train/parameter_values.h"
+#include "train/lora.h"
 #include "train/recipes/recipe_graph.h"
 #include "train/step_inputs.h"
 #include "train/training_graph.h"
@@ -46,9 +47,12 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       from_features_(options.from_features),
       drawn_(options.frozen ? nullptr : random_weights(config_.model, config_.seed)),
       frozen_(options.frozen ? *options.frozen : *drawn_),
+      rows_(trains_low_rank(config_) ? with_rows(frozen_, config_.model) : nullptr),
       teacher_(open_teacher(config_)),
-      with_teacher_(teacher_ ? with_teacher(frozen_, *teacher_) : nullptr),
-      weights_(std::make_unique<WeightStore>(pipelines, with_teacher_ ? *with_teacher_ : frozen_)),
+      with_teacher_(teacher_ ? with_teacher(rows_ ? *rows_ : frozen_, *teacher_) : nullptr),
+      weights_(std::make_unique<WeightStore>(pipelines, with_teacher_ ? *with_teacher_
+                                                        : rows_       ? *rows_
+                                                                      : frozen_)),
       pending_(Executable::io_sets),
       sample_weights_(config_.batch_size, 1.0f) {
   results_.reserve(16);
@@ -117,7 +121,8 @@ void Trainer::initialize(ConstantSource& weights) {
   finish();
   std::vector<float> values(layout_.elements);
   for (const auto& [parameter, first] : layout_.places) {
-    read_floats(weights, parameter, std::span(values).subspan(first, parameter.shape.elements()));
+    const std::span<float> into = std::span(values).subspan(first, parameter.shape.elements());
+    if (!init_low_rank(parameter, config_.seed, into)) read_floats(weights, parameter, into);
   }
   const std::vector<float> zeros(layout_.elements);
   for (const std::string& buffer : buffers()) {
@@ -148,6 +153,8 @@ std::vector<float> Trainer::parameter(const Parameter& parameter) {
   }
   return values;
 }
+
+uint64_t Trainer::base_checksum() const { return base_checksum_of(frozen_, config_); }
 
 Trainer::FeatureSlot Trainer::feature_slot() {
   collect(set_);

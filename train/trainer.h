@@ -91,6 +91,9 @@ class Trainer {
   // Finishes first.
   std::vector<float> parameter(const Parameter& parameter);
 
+  // Tells the bases of adapters apart, see model/files/adapter.h. Of a training with LoRA.
+  uint64_t base_checksum() const;
+
   // Where the next batch goes: [samples, C, H, W] numbers or bytes, or pictures one after the other, as
   // TrainerOptions::images says, and as many labels. Waits until the device has read what was there.
   struct Slot {
@@ -178,7 +181,8 @@ class Trainer {
   bool from_features_;
   std::unique_ptr<ConstantSource> drawn_;
   ConstantSource& frozen_;
-  std::optional<Teacher> teacher_;  // which the configuration names
+  std::unique_ptr<ConstantSource> rows_;  // of frozen_, where pairs lie beside parts of a layer
+  std::optional<Teacher> teacher_;        // which the configuration names
   std::unique_ptr<ConstantSource> with_teacher_;
   std::unique_ptr<WeightStore> weights_;
   std::unique_ptr<PictureFeed> pictures_;

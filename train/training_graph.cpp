@@ -18,14 +18,15 @@
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
 #include "train/augmentation_graph.h"
+#include "train/lora.h"
 #include "train/recipes/recipe_graph.h"
 
 namespace vitrine {
 namespace {
 
-LearnedParameters learned(const ParameterLayout& layout, bool training,
+LearnedParameters learned(const TrainConfig& config, const ParameterLayout& layout, bool training,
                           std::string_view buffer = parameters_buffer) {
-  LearnedParameters result{.training = training};
+  LearnedParameters result{.training = training, .low_rank = low_rank_of(config)};
   for (const auto& [parameter, first] : layout.places) {
     result.places[parameter.name] = {std::string(buffer), first};
   }
@@ -147,7 +148,7 @@ std::string_view result_buffer(const TrainConfig& config) {
 
 Graph make_forward_graph(const TrainConfig& config, const ParameterLayout& layout,
                          const StepGraphOptions& options, bool rounded) {
-  LearnedParameters parameters_of_step = learned(layout, true);
+  LearnedParameters parameters_of_step = learned(config, layout, true);
   parameters_of_step.rounded = rounded;
   GraphBuilder builder(std::move(parameters_of_step));
   const uint64_t batch = config.batch_size;
@@ -210,7 +211,7 @@ std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const 
 
 std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, const ParameterLayout& layout,
                                                  uint64_t batch, StepImages images) {
-  GraphBuilder builder(learned(layout, false, result_buffer(config)));
+  GraphBuilder builder(learned(config, layout, false, result_buffer(config)));
   const VisionTransformer model(config.model);
   const ValueId image = append_image(builder.graph(), config.model, batch, images);
   builder.graph().output(model.head_inputs(builder, model.tokens(builder, image)), "features");
@@ -219,7 +220,7 @@ std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, cons
 
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch, StepImages images) {
-  GraphBuilder builder(learned(layout, false, result_buffer(config)));
+  GraphBuilder builder(learned(config, layout, false, result_buffer(config)));
   builder.graph().output(append_model(builder, config, batch, images), "result");
   return builder.finish();
 }

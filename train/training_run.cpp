@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/parameter_values.h"
 #include "model/files/preprocess_files.h"
 #include "model/files/safetensors.h"
 #include "model/files/safetensors_writer.h"
@@ -21,7 +22,8 @@
 #include "runtime/util/text.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
-#include "train/parameter_values.h"
+#include "train/lora.h"
+#include "train/model_files.h"
 #include "train/trained_parameters.h"
 #include "train/training_graph.h"
 
@@ -117,6 +119,23 @@ Trainer::Fill fill_from(BatchLoader& loader, const std::atomic<bool>* stop) {
   };
 }
 
+// The parameters that a training of this configuration has left in a folder, into a buffer of its layout.
+void read_trained(const std::filesystem::path& folder, const TrainConfig& config,
+                  const ParameterLayout& layout, std::span<float> values) {
+  if (trains_low_rank(config)) return read_adapter(folder, config, layout, values);
+  const SafetensorsFile file(folder / "model.safetensors");
+  for (const auto& [parameter, first] : layout.places) {
+    const TensorInfo* tensor = file.find(parameter.name);
+    if (!tensor || tensor->dtype != FileDType::f32 ||
+        file.bytes(*tensor).size() != parameter.shape.elements() * sizeof(float)) {
+      throw Error(ErrorCode::bad_file, shown(file.path()) + ": found no F32 tensor '" + parameter.name +
+                                           "' of " + parameter.shape.to_string() +
+                                           ", expected the best model of this training");
+    }
+    std::memcpy(values.data() + first, file.bytes(*tensor).data(), file.bytes(*tensor).size());
+  }
+}
+
 // All samples once, as they are stored.
 LoaderOptions once_as_stored(const Trainer& trainer) {
   LoaderOptions loading = loader_options(trainer);
@@ -174,6 +193,11 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
                 .frozen = options_.weights,
                 .from_features = on_features_}) {
   require_fit(config_, data_);
+  if (trains_low_rank(config_) && !options_.out.empty() && options_.base.empty()) {
+    throw Error(ErrorCode::usage,
+                "a training with LoRA begins with random weights, expected a model whose "
+                "adapter it can write (--model)");
+  }
   const bool has_to = !options_.from.empty();
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);
   if (has_to || (options_.resume && path_exists(checkpoint, ErrorCode::failed))) {
@@ -242,7 +266,7 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
   const TrainingPosition here = position_.batch < batches_an_epoch() ? position_ : next_epoch(position_);
   save_checkpoint(checkpoint_in(written.path()), trainer_, here, identity_);
   write_settings(written.path());
-  write_model(written.path(), trainer_, class_names());
+  write_model(written.path(), trainer_, class_names(), options_.base);
   written.commit();
 }
 
@@ -390,7 +414,7 @@ std::optional<ValidationResult> TrainingRun::validate(const std::atomic<bool>& s
 void TrainingRun::write_models(bool best) {
   if (options_.out.empty()) return;
   AtomicFolder last(last_in(options_.out), model_file_names());
-  write_model(last.path(), trainer_, class_names());
+  write_model(last.path(), trainer_, class_names(), options_.base);
   last.commit();
   if (best) link_model(last_in(options_.out), best_in(options_.out));
 }
@@ -561,7 +585,7 @@ bool TrainingRun::finish() {
   if (path_exists(best_in(options_.out), ErrorCode::failed)) {
     write_models(false);
   } else {
-    write_model(options_.out, trainer_, class_names());
+    write_model(options_.out, trainer_, class_names(), options_.base);
   }
   return true;
 }
@@ -573,17 +597,7 @@ TestResult TrainingRun::test_best(const Dataset& data) {
   // What is tested: the weights, or their average.
   const std::string_view tested = result_buffer(config_);
   trainer_.read(tested, last);
-  const SafetensorsFile file(best / "model.safetensors");
-  for (const auto& [parameter, first] : trainer_.layout().places) {
-    const TensorInfo* tensor = file.find(parameter.name);
-    if (!tensor || tensor->dtype != FileDType::f32 ||
-        file.bytes(*tensor).size() != parameter.shape.elements() * sizeof(float)) {
-      throw Error(ErrorCode::bad_file, shown(file.path()) + ": found no F32 tensor '" + parameter.name +
-                                           "' of " + parameter.shape.to_string() +
-                                           ", expected the best model of this training");
-    }
-    std::memcpy(values.data() + first, file.bytes(*tensor).data(), file.bytes(*tensor).size());
-  }
+  read_trained(best, config_, trainer_.layout(), values);
   trainer_.write(tested, values);
   const TestResult result = test(data);
   trainer_.write(tested, last);
@@ -602,33 +616,12 @@ TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& tak
 }
 
 void write_model(const std::filesystem::path& folder, Trainer& trainer,
-                 const std::vector<std::string>& class_names) {
+                 const std::vector<std::string>& class_names, const std::string& base) {
   const TrainConfig& config = trainer.config();
-  const auto write_json = [&](const char* name, const nlohmann::ordered_json& json) {
-    const std::string text = json.dump(2) + "\n";
-    write_file_atomically(folder / name, std::as_bytes(std::span(text)));
-  };
-  nlohmann::ordered_json description;
-  description["vitrine"] = to_json(config.model);
-  if (class_names.size() == config.model.classes) description["label_names"] = class_names;
-  write_json("config.json", description);
-  // transformers would make three channels of a grey picture, or one of a colored model's, where its class
-  // does so.
-  nlohmann::ordered_json processor = hugging_face_json(preprocessing_of(config));
-  processor["do_convert_rgb"] = config.model.channels == 3;
-  write_json("preprocessor_config.json", processor);
-
-  std::vector<std::vector<float>> values;
-  std::vector<TensorToWrite> tensors;
-  for (const Parameter& parameter : parameters_of(config.model)) {
-    if (!parameter.learned()) continue;
-    const auto dims = parameter.shape.dims();
-    values.push_back(trainer.parameter(parameter));
-    tensors.push_back({.name = parameter.name,
-                       .shape = {dims.begin(), dims.end()},
-                       .data = std::as_bytes(std::span(values.back()))});
-  }
-  write_safetensors(folder / "model.safetensors", tensors);
+  write_model_settings(folder, config.model, preprocessing_of(config), class_names);
+  if (trains_low_rank(config)) return write_adapter(folder, trainer, base);
+  write_weights(folder, config.model,
+                [&](const Parameter& parameter) { return trainer.parameter(parameter); });
 }
 
 }  // namespace vitrine

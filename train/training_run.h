@@ -70,6 +70,9 @@ struct TrainingOptions {
   // Weights to begin with, and those that aren't trained; drawn from the configuration's seed when left out.
   // Has to outlive the training.
   ConstantSource* weights = nullptr;
+  // What an adapter that is written calls the model that `weights` are of; a training with LoRA that writes
+  // anything needs both.
+  std::string base = {};
   PlanOptions plan = {};
   // See TrainerOptions.
   std::function<bool()> go_on = {};
@@ -173,8 +176,9 @@ TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& tak
 std::string fingerprint_of(const Dataset& data);
 
 // Writes what open_model() reads: model.safetensors, config.json with the class names, and
-// preprocessor_config.json with the preprocessing that the training used.
+// preprocessor_config.json with the preprocessing that the training used. With LoRA an adapter takes the
+// place of the first, beside a model that is called `base`.
 void write_model(const std::filesystem::path& folder, Trainer& trainer,
-                 const std::vector<std::string>& class_names);
+                 const std::vector<std::string>& class_names, const std::string& base = {});
 
 }  // namespace vitrine

@@ -19,6 +19,7 @@ void add_attention(CLI::App& app, const CommonOptions& common);
 void add_digits(CLI::App& app, const CommonOptions& common);
 void add_tune(CLI::App& app, const CommonOptions& common);
 void add_train(CLI::App& app, const CommonOptions& common);
+void add_merge(CLI::App& app, const CommonOptions& common);
 void add_eval(CLI::App& app, const CommonOptions& common);
 void add_doctor(CLI::App& app, const CommonOptions& common);
 

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
     add_attention(app, common);
     add_digits(app, common);
     add_train(app, common);
+    add_merge(app, common);
     add_eval(app, common);
     add_tune(app, common);
     add_doctor(app, common);

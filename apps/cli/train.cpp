@@ -103,7 +103,8 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                           .recompute = flags.recompute,
                           .validation = setup.validation.get(),
                           .checkpoint_seconds = flags.checkpoint_seconds,
-                          .weights = setup.start ? setup.start->weights.get() : nullptr};
+                          .weights = setup.start ? setup.start->weights.get() : nullptr,
+                          .base = setup.start ? setup.start->base : std::string()};
   options.plan = plan_options({.variants = flags.variants,
                                .fusions = flags.fusions,
                                .layouts = flags.layouts,

@@ -11,6 +11,7 @@
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
 #include "train/data/augmentation_config.h"
+#include "train/lora.h"
 #include "train/parameter_layout.h"
 #include "train/trained_parameters.h"
 #include "train/training_run.h"
@@ -67,6 +68,7 @@ void apply_flags(TrainConfig& config, const TrainFlags& flags, const CommonOptio
     if (*flags.color_jitter > 0) config.augmentation.color_jitter = color_jitter_of(*flags.color_jitter);
   }
   assign(config.train, flags.train);
+  take_rank(config, "--train", ErrorCode::usage);
   if (flags.head_init) config.head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
   const std::string precision = flags.precision.value_or(common.dtype);
   if (precision != "auto") config.precision = precision == "f16" ? Precision::f16 : Precision::f32;
@@ -108,6 +110,11 @@ TrainSetup from_nothing(const TrainFlags& flags, const CommonOptions& common) {
   }
   assign(config.model.classes, flags.classes);
   apply_flags(config, flags, common);
+  if (trains_low_rank(config)) {
+    throw Error(ErrorCode::usage,
+                "--train: found lora without --model, expected a model to begin with: all of "
+                "it stays as it is");
+  }
   config.validate(flags.config);
   require_no_other_settings(config, flags.out);
   setup.data = open_dataset(flags.data, Split::train, dataset_options(config));
@@ -159,6 +166,12 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
     fitted.image_width = model.config.image_width;
     config.model = fitted;
   } else if (!flags.config.empty()) {
+    // Names of layers are the model's own.
+    if (json.is_object() && json.contains("lora") && json["lora"].is_object() && model.naming.family) {
+      if (!json["lora"].contains("family")) {
+        json["lora"].update({{"family", model.naming.family->name}, {"prefix", model.naming.prefix}});
+      }
+    }
     config = train_config_of(json, flags.config, &fitted);
   } else {
     config = fine_tuning_recipe(flags.train.value_or("all"), flags.batch_size.value_or(fine_tuning_batch));
@@ -179,9 +192,21 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   std::ranges::for_each(model.untrained, warn);
   HeadInit head_init = config.head_init;
   if (flags.head_init) head_init = *flags.head_init == "zero" ? HeadInit::zero : HeadInit::normal;
+  const std::string adapter_base = model.adapter_base;
   setup.start = start_model(std::move(model), wanted, head_init, flags.seed.value_or(config.seed));
   if (!names_model) config.model = setup.start->config;
+  if (const Naming& naming = setup.start->naming; naming.family) {
+    config.lora.family = naming.family->name;
+    config.lora.prefix = naming.prefix;
+  }
+  if (!config.lora.head) config.lora.head = !setup.start->new_parameters.empty();
   apply_flags(config, flags, common);
+  if (trains_low_rank(config) && !adapter_base.empty()) {
+    throw Error(ErrorCode::usage,
+                "--train: found lora, and " + shown(flags.model) +
+                    " is an adapter itself, expected a model, which vitrine merge makes of it");
+  }
+  if (!trains_low_rank(config)) config.lora = {};
   const std::string origin = flags.config.empty() ? "--model " + shown(flags.model) : flags.config;
   require_same_model(*setup.start, config.model, origin);
   config.validate(origin);
@@ -190,6 +215,10 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   const std::vector<Parameter> trained = trained_parameters(config);
   for (const std::string& name : setup.start->new_parameters) {
     if (std::ranges::find(trained, name, &Parameter::name) != trained.end()) continue;
+    if (trains_low_rank(config)) {
+      throw Error(ErrorCode::usage, origin + ": lora.head is false, which leaves the new " + name +
+                                        " as it is drawn, expected true");
+    }
     throw Error(ErrorCode::usage, "--train: found " + in_quotes(config.train) + ", which leaves the new " +
                                       name + " as it is drawn, expected it among what is trained: " +
                                       in_quotes(config.train + ",head*"));
@@ -215,9 +244,10 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       "--model", flags.model,
       "Begin with this model instead of random weights: a folder, a .safetensors file, or a name in "
       "Hugging Face's cache");
-  command.add_option(
-      "--train", flags.train,
-      "What is trained: all, head, last:N (blocks), or names with * and ?, with commas between them");
+  command.add_option("--train", flags.train,
+                     "What is trained: all, head, last:N (blocks), lora[:RANK] beside the model, or names "
+                     "with * and ?, with "
+                     "commas between them");
   command.add_option("--image-size", flags.image_size,
                      "Images of N or HxW pixels instead of the model's own; learned positions are resampled");
   command.add_option("--classes", flags.classes, "How many there are, where it is more than the data shows")
@@ -304,12 +334,15 @@ TrainSetup read_train_setup(const TrainFlags& flags, const CommonOptions& common
 
 std::string trained_text(const TrainConfig& config) {
   const std::vector<Parameter> trained = trained_parameters(config);
-  uint64_t numbers = 0;
+  uint64_t numbers = 0, others = 0;
   for (const Parameter& parameter : trained) numbers += parameter.shape.elements();
-  const uint64_t all = parameter_count(config.model);
+  for (const Parameter& parameter : parameters_of(config.model)) {
+    const bool is_trained = std::ranges::find(trained, parameter.name, &Parameter::name) != trained.end();
+    if (parameter.learned() && !is_trained) others += parameter.shape.elements();
+  }
   std::string text =
       "trains " + counted(trained.size(), "tensor") + " of " + std::to_string(numbers) + " numbers";
-  if (numbers < all) text += "; the other " + std::to_string(all - numbers) + " stay as they are";
+  if (others > 0) text += "; the other " + std::to_string(others) + " stay as they are";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "model/files/adapter.h"
 #include "model/files/config_json.h"
 #include "model/files/families.h"
 #include "model/files/hub_cache.h"
@@ -252,8 +253,10 @@ Model open_preset(const ModelOptions& options) {
 std::filesystem::path best_of(const std::filesystem::path& folder) {
   std::error_code ignored;
   const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, ignored); };
-  const bool own = has("model.safetensors") || has("model.safetensors.index.json");
-  return has("best/model.safetensors") && (!own || has("training.json")) ? folder / "best" : folder;
+  const bool own =
+      has("model.safetensors") || has("model.safetensors.index.json") || has("adapter_config.json");
+  const bool best = has("best/model.safetensors") || has("best/adapter_config.json");
+  return best && (!own || has("training.json")) ? folder / "best" : folder;
 }
 
 // A model on disk goes before one in Hugging Face's cache.
@@ -266,6 +269,7 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& model, const 
 Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
   const std::filesystem::path path = find_checkpoint(options.model, warn);
+  if (is_adapter(path)) return open_adapter(options, path, warn);
   const std::filesystem::path config_path = path / "config.json";
   const bool has_config = is_folder(path) && path_exists(config_path);
   nlohmann::json json;
@@ -296,6 +300,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.path = path;
+  model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
                                                   std::move(warn));

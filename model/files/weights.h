@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/files/families.h"
 #include "model/files/labels.h"
 #include "model/pictures/preprocess.h"
 #include "model/vit/modules.h"
@@ -20,6 +21,7 @@ namespace vitrine {
 struct ModelOptions {
   // A folder with model.safetensors (or its index) and config.json, one .safetensors file, the folder of a
   // training, whose best/ is taken where it was validated, or the name of a model in Hugging Face's cache.
+  // An adapter's folder (adapter.h) is merged into its base.
   // Empty: `arch` names a preset, whose weights are random.
   std::filesystem::path model;
   std::string arch;
@@ -49,6 +51,11 @@ struct Model {
   // Why its files' preprocessing can't be followed: a sentence. Then `preprocess` says nothing, and the model
   // takes numbers alone. See require_pictures().
   std::string preprocess_error = {};
+  // Whose names its checkpoint's tensors have, and what stands in front of them; none for random weights, and
+  // for a model that an adapter was merged into.
+  Naming naming = {};
+  // Of a model that an adapter was merged into: what the folder calls its base.
+  std::string adapter_base = {};
 };
 
 // Called with one sentence about something that is odd but no reason to stop.

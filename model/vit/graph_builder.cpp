@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/elementwise/dropout.h"
+#include "runtime/ops/elementwise/unary.h"
 #include "shaders/lib/step_state.h"
 
 namespace vitrine {
@@ -49,6 +50,26 @@ ValueId GraphBuilder::joined(std::span<const Parameter* const> parameters) {
   std::vector<uint64_t> dims(front.shape.dims().begin(), front.shape.dims().end());
   dims[0] = rows;
   return graph_->state(front.name + " and others", Shape(dims), begin->second);
+}
+
+ValueId GraphBuilder::rows(const Parameter& parameter, uint64_t first, uint64_t count) {
+  std::vector<uint64_t> dims(parameter.shape.dims().begin(), parameter.shape.dims().end());
+  dims[0] = count;
+  return graph_->constant(RowsName{parameter.name, first, count}.text(), Shape(dims));
+}
+
+std::span<const LowRankPair> GraphBuilder::pairs_of(std::string_view layer) const {
+  const auto found = learned_.low_rank.layers.find(layer);
+  if (found == learned_.low_rank.layers.end()) return {};
+  return found->second;
+}
+
+ValueId GraphBuilder::low_rank(const std::string& node, ValueId x, const LowRankPair& pair,
+                               const MatmulOptions& options) {
+  x = dropout(node + ".lora_dropout", x, learned_.low_rank.dropout);
+  ValueId narrow = matmul(*graph_, node + ".lora_A", x, constant(pair.down, DType::f32));
+  narrow = scale(*graph_, node + ".lora_scale", narrow, learned_.low_rank.scale);
+  return matmul(*graph_, node + ".lora_B", narrow, constant(pair.up, DType::f32), options);
 }
 
 ValueId GraphBuilder::dropout(std::string name, ValueId x, double rate) {

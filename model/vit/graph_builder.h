@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "model/vit/low_rank.h"
 #include "model/vit/parameters.h"
 #include "runtime/graph/graph.h"
+#include "runtime/ops/products/matmul.h"
 
 namespace vitrine {
 
@@ -26,6 +28,8 @@ struct LearnedParameters {
   bool training = false;
   // The blocks' products may round what they multiply to f16 (MatmulOptions::rounded).
   bool rounded = false;
+  // Pairs beside linear layers; their matrices are learned, too.
+  LowRankPairs low_rank = {};
 };
 
 class GraphBuilder {
@@ -45,6 +49,16 @@ class GraphBuilder {
   // Parameters that lie one behind the other as one, joined along the first axis; none where they don't, or
   // where they are constants.
   ValueId joined(std::span<const Parameter* const> parameters);
+
+  // Some rows of a parameter that isn't learned, as a constant of its own.
+  ValueId rows(const Parameter& parameter, uint64_t first, uint64_t count);
+
+  // The pairs beside a layer, none where there are none.
+  std::span<const LowRankPair> pairs_of(std::string_view layer) const;
+  // What a pair makes of the layer's x, scaled; options may add it to what the layer makes. `node` is that
+  // layer's name.
+  ValueId low_rank(const std::string& node, ValueId x, const LowRankPair& pair,
+                   const MatmulOptions& options = {});
 
   bool training() const { return bool(step_); }
   // As LearnedParameters has it.

@@ -119,4 +119,8 @@ void init_truncated_normal(std::string_view name, uint64_t seed, double sigma, s
   fill_truncated_normal(values, RandomStream(seed, hash_of(name)), sigma);
 }
 
+void init_uniform(std::string_view name, uint64_t seed, double bound, std::span<float> values) {
+  fill_uniform(values, RandomStream(seed, hash_of(name)), -bound, bound);
+}
+
 }  // namespace vitrine

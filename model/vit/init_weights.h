@@ -21,5 +21,7 @@ void init_parameter(const Parameter& parameter, const ViTConfig& config, uint64_
 
 // A normal distribution of this sigma that is cut off at 2 and -2, for a parameter of this name.
 void init_truncated_normal(std::string_view name, uint64_t seed, double sigma, std::span<float> values);
+// Evenly between -bound and bound.
+void init_uniform(std::string_view name, uint64_t seed, double bound, std::span<float> values);
 
 }  // namespace vitrine

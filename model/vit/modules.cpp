@@ -1,11 +1,13 @@
 #include "model/vit/modules.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/ops/attention/plain_attention.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/gated_product.h"
+#include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/grouped_matmul.h"
 #include "runtime/ops/products/matmul.h"
@@ -81,6 +83,21 @@ ValueId ModuleBase::norm(GraphBuilder& builder, std::string_view at, ValueId x, 
   return layer_norm(builder.graph(), path(at), x, gamma, beta, {.eps = config_.eps, .out = out});
 }
 
+ValueId ModuleBase::linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
+                           ValueId weight, MatmulOptions options) const {
+  Graph& graph = builder.graph();
+  options.rounded = builder.rounded();
+  const std::span<const LowRankPair> pairs = builder.pairs_of(path(at));
+  if (pairs.empty()) return matmul(graph, std::move(node), x, weight, options);
+  // What comes behind the sum of both is done to each: the layer's has the residual, and the pair's is added
+  // to that. An activation has to wait for the sum.
+  const Activation activation = std::exchange(options.activation, Activation::none);
+  const ValueId base = matmul(graph, node, x, weight, options);
+  const ValueId sum =
+      builder.low_rank(node, x, pairs.front(), {.scale = options.scale, .residual = base, .out = DType::f32});
+  return activation == Activation::none ? sum : activate(graph, node + ".activation", sum, activation);
+}
+
 ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
                                 const Epilogue& epilogue) const {
   Graph& graph = builder.graph();
@@ -88,14 +105,10 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
   const ValueId weight = constant(builder, dotted(at, "weight"), dtype);
   const ValueId bias = constant(builder, dotted(at, "bias"), dtype);
   if (!builder.training() || (config_.dropout == 0 && epilogue.drop_rate == 0)) {
-    return matmul(graph, std::move(node), x, weight,
-                  {.bias = bias,
-                   .scale = epilogue.scale,
-                   .residual = epilogue.residual,
-                   .out = DType::f32,
-                   .rounded = builder.rounded()});
+    return linear(builder, at, std::move(node), x, weight,
+                  {.bias = bias, .scale = epilogue.scale, .residual = epilogue.residual, .out = DType::f32});
   }
-  x = matmul(graph, node, x, weight, {.bias = bias, .out = DType::f32, .rounded = builder.rounded()});
+  x = linear(builder, at, node, x, weight, {.bias = bias, .out = DType::f32});
   x = builder.dropout(node + ".dropout", x, config_.dropout);
   if (epilogue.scale) x = multiply(graph, node + ".scale", x, epilogue.scale);
   return end_branch(builder, node, x, epilogue);
@@ -169,11 +182,26 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.q = map("q");
     out.k = map("k");
     out.v = map("v");
+  } else if (const auto pairs = builder.pairs_of(path("qkv"));
+             !pairs.empty() && pairs.front().rows() != parameter("qkv.weight").shape[0]) {
+    // Pairs of their own: three products, so that each is added where it belongs.
+    const uint64_t keys = config_.key_columns();
+    const auto map = [&](const char* at, uint64_t first, uint64_t rows) {
+      const ValueId bias = config_.qkv_bias ? builder.rows(parameter("qkv.bias"), first, rows) : ValueId{};
+      ValueId out_of = matmul(graph, path(at), x, builder.rows(parameter("qkv.weight"), first, rows),
+                              {.bias = bias, .rounded = builder.rounded()});
+      for (const LowRankPair& pair : pairs) {
+        if (pair.first_row == first) out_of = builder.low_rank(path(at), x, pair, {.residual = out_of});
+      }
+      return out_of;
+    };
+    out.q = map("q", 0, keys);
+    out.k = map("k", keys, keys);
+    out.v = map("v", 2 * keys, config_.value_columns());
   } else {
     const ValueId weight = constant(builder, "qkv.weight", dtype);
-    take_from_one(matmul(
-        graph, path("qkv"), x, weight,
-        {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype), .rounded = builder.rounded()}));
+    take_from_one(linear(builder, "qkv", path("qkv"), x, weight,
+                         {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype)}));
   }
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
@@ -212,10 +240,9 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
   x = convert(graph, path("in.convert"), x, dtype);
   const ValueId fc1 = constant(builder, "fc1.weight", dtype);
   MlpValues out;
-  out.hidden = matmul(graph, path("fc1"), x, fc1,
+  out.hidden = linear(builder, "fc1", path("fc1"), x, fc1,
                       {.bias = constant(builder, "fc1.bias", dtype),
-                       .activation = gated ? Activation::none : config_.activation,
-                       .rounded = builder.rounded()});
+                       .activation = gated ? Activation::none : config_.activation});
   if (gated) out.hidden = gated_product(graph, path("gate"), out.hidden, config_.activation);
   out.hidden = builder.dropout(path("hidden.dropout"), out.hidden, config_.dropout);
   out.out = last_linear(builder, "fc2", path("fc2"), out.hidden, epilogue);

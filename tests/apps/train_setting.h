@@ -76,11 +76,11 @@ struct TrainSetting {
 
 // Trains to the end, saving all the time, and being killed at random moments and taken up again until `most`
 // were killed of all trainings that count them.
-inline void train_through_kills(const TrainSetting& setting, const std::string& out, std::mt19937& random,
-                                int& killed, int most) {
+inline void train_through_kills(const std::vector<std::string>& arguments, std::mt19937& random, int& killed,
+                                int most) {
   CommandResult result;
   do {
-    RunningCommand command(setting.arguments(out, {"--resume", "--checkpoint-seconds", "0"}));
+    RunningCommand command(arguments);
     if (killed < most) {
       usleep(static_cast<useconds_t>(random() % 700'000));
       command.send(SIGKILL);
@@ -90,6 +90,12 @@ inline void train_through_kills(const TrainSetting& setting, const std::string& 
     INFO(result.err);
     REQUIRE((result.status == 0 || result.status == 128 + SIGKILL));
   } while (result.status != 0);
+}
+
+inline void train_through_kills(const TrainSetting& setting, const std::string& out, std::mt19937& random,
+                                int& killed, int most) {
+  train_through_kills(setting.arguments(out, {"--resume", "--checkpoint-seconds", "0"}), random, killed,
+                      most);
 }
 
 inline std::vector<nlohmann::json> lines_of(const std::string& text) {

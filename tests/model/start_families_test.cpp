@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/parameter_values.h"
 #include "model/files/weights.h"
 #include "model/run/runner.h"
 #include "runtime/util/json.h"
@@ -13,7 +14,6 @@
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
-#include "train/parameter_values.h"
 #include "train/start_model.h"
 #include "train/training_run.h"
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "model/files/parameter_values.h"
 #include "runtime/util/error.h"
 #include "train/feature_cache.h"
-#include "train/parameter_values.h"
 
 namespace vitrine {
 namespace {

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "model/files/parameter_values.h"
 #include "model/files/preprocess_files.h"
 #include "model/vit/vision_transformer.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "train/parameter_values.h"
 
 namespace vitrine {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/parameter_values.h"
+#include "model/files/parameter_values.h"
 
 #include <bit>
 #include <string>
