@@ -36,7 +36,7 @@ struct BenchFlags {
   uint64_t runs = 0;
   double seconds = 3;
   OpFlags op;
-  std::string train, trace;
+  std::string train, trained, trace;
   bool json = false, maps = false, startup = false, kernels = false, host_time = false, recompute = false,
        batch_given = false;
 };
@@ -223,6 +223,7 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
       bench_train({.config = flags.train,
                    .set = flags.model.set,
                    .batch = flags.batch_given ? std::optional(batch) : std::nullopt,
+                   .trained = flags.trained.empty() ? std::nullopt : std::optional(flags.trained),
                    .recompute = flags.recompute,
                    .plan = plan_options(flags.model),
                    .runs = flags.runs,
@@ -297,6 +298,10 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->excludes("--trace")
       ->excludes("--model")
       ->excludes("--arch");
+  command
+      ->add_option("--trained", flags->trained,
+                   "What is trained, as vitrine train --train, instead of the configuration's")
+      ->needs(train);
   command->add_flag("--recompute", flags->recompute, "As vitrine train --recompute")->needs(train);
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, command, flags] {

@@ -14,6 +14,8 @@
 #include "model/files/weights.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/device_facts.h"
+#include "train/lora.h"
+#include "train/trained_parameters.h"
 #include "train/trainer.h"
 
 namespace vitrine::cli {
@@ -81,6 +83,11 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
   TrainConfig config = read_train_config(options.config);
   for (const std::string& assignment : options.set) set_field(config.model, assignment);
   if (options.batch) config.batch_size = *options.batch;
+  if (options.trained) config.train = *options.trained;
+  take_rank(config, "--trained", ErrorCode::usage);
+  const std::vector<Parameter> trained = trained_parameters(config, "--trained", ErrorCode::usage);
+  uint64_t trained_numbers = 0;
+  for (const Parameter& parameter : trained) trained_numbers += parameter.shape.elements();
   config.validate(options.config);
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
@@ -102,6 +109,7 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
     std::printf("  peak device memory %.1f MiB: states %.1f, activations %.1f (largest live set %.1f)\n",
                 static_cast<double>(m.peak_device_bytes) / mebi, static_cast<double>(m.state_bytes) / mebi,
                 static_cast<double>(m.activation_bytes) / mebi, static_cast<double>(m.live_bytes) / mebi);
+    std::printf("  trained: %" PRIu64 " numbers of %zu tensors\n", trained_numbers, trained.size());
     print_operators(m.operators);
     return;
   }
@@ -115,6 +123,8 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
   line["min_ms"] = least * 1e3;
   line["max_ms"] = most * 1e3;
   line["images_per_second"] = rate;
+  line["train"] = config.train;
+  line["trained_numbers"] = trained_numbers;
   line["dispatches"] = trainer.step_plan().steps.size();
   line["loss"] = m.loss;
   line["peak_device_bytes"] = m.peak_device_bytes;

@@ -15,6 +15,7 @@ struct TrainBenchOptions {
   std::string config;            // file, as vitrine train takes it
   std::vector<std::string> set;  // overrides of the model's fields
   std::optional<uint64_t> batch;
+  std::optional<std::string> trained;  // as --train of vitrine train, instead of the configuration's
   bool recompute = false;
   PlanOptions plan;
   uint64_t runs = 0;
