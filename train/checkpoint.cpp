@@ -179,6 +179,15 @@ void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const 
                      {"best_accuracy", text_of(history.best.accuracy)}});
 }
 
+uint64_t parts_in_checkpoint(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  const auto saved = nlohmann::json::parse(Fields(file).text("config"), nullptr, false);
+  const auto parts = saved.is_object() ? saved.find("parts") : saved.end();
+  // What else it may be is said by whoever reads all of it.
+  return parts != saved.end() && parts->is_number_unsigned() ? std::max<uint64_t>(parts->get<uint64_t>(), 1)
+                                                             : 1;
+}
+
 TrainingPosition load_checkpoint(const std::filesystem::path& path, Trainer& trainer,
                                  const TrainingIdentity& identity) {
   const SafetensorsFile file(path);

@@ -46,6 +46,8 @@ struct TrainingIdentity {
 
 void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const TrainingPosition& position,
                      const TrainingIdentity& identity);
+// Into how many parts the batches of the training were cut that a checkpoint is of: it has to go on so.
+uint64_t parts_in_checkpoint(const std::filesystem::path& path);
 // Puts the trainer into the state that was saved, by this version or one before it. Throws Error(bad_file)
 // when the file is broken, of another model, or of a training with another configuration or other data,
 // naming what differs.

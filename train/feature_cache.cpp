@@ -6,8 +6,11 @@
 
 namespace vitrine {
 
-FeatureCache::FeatureCache(const Dataset& data, uint64_t width, uint32_t batch_size, uint64_t seed)
-    : data_(data), width_(width), sizes_{.samples = data.count(), .batch = batch_size}, seed_(seed) {
+FeatureCache::FeatureCache(const Dataset& data, uint64_t width, const BatchParts& parts, uint64_t seed)
+    : data_(data),
+      width_(width),
+      sizes_({.samples = data.count(), .batch = static_cast<uint32_t>(parts.batch)}, parts),
+      seed_(seed) {
   features_.reserve(data.count() * width);
 }
 
@@ -20,20 +23,20 @@ void FeatureCache::add(std::span<const float> rows) {
   features_.insert(features_.end(), rows.begin(), rows.end());
 }
 
-Batch FeatureCache::fill(uint32_t epoch, uint64_t batch, std::span<float> features,
+Batch FeatureCache::fill(uint32_t epoch, uint64_t part, std::span<float> features,
                          std::span<uint32_t> labels) {
   if (!order_ || epoch_ != epoch) {
     order_.emplace(data_.count(), seed_, epoch);
     epoch_ = epoch;
   }
-  const uint32_t size = sizes_.size(batch);
-  const auto samples = order_->samples().subspan(sizes_.first(batch), size);
+  const uint32_t size = sizes_.size(part);
   for (uint32_t row = 0; row < size; ++row) {
-    const auto from = std::span(features_).subspan(samples[row] * width_, width_);
+    const uint32_t sample = order_->samples()[sizes_.place(part, row)];
+    const auto from = std::span(features_).subspan(sample * width_, width_);
     std::ranges::copy(from, features.subspan(row * width_).begin());
-    labels[row] = data_.label(samples[row]);
+    labels[row] = data_.label(sample);
   }
-  return {.epoch = epoch, .index = batch, .size = size};
+  return {.epoch = epoch, .index = part, .size = size};
 }
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@ namespace vitrine {
 
 class FeatureCache {
  public:
-  // The data set has to outlive this. `seed` and `batch_size` as a BatchLoader has them.
-  FeatureCache(const Dataset& data, uint64_t width, uint32_t batch_size, uint64_t seed);
+  // The data set has to outlive this. `seed` and `parts` as a BatchLoader has them.
+  FeatureCache(const Dataset& data, uint64_t width, const BatchParts& parts, uint64_t seed);
   // What it takes on the host.
   static uint64_t bytes(uint64_t samples, uint64_t width) { return samples * width * sizeof(float); }
 
@@ -24,14 +24,14 @@ class FeatureCache {
   void add(std::span<const float> rows);
   bool complete() const { return features_.size() == data_.count() * width_; }
 
-  // Writes a batch once all are there: features [batch_size, width] and labels. What lies behind the batch's
-  // samples stays as it is.
-  Batch fill(uint32_t epoch, uint64_t batch, std::span<float> features, std::span<uint32_t> labels);
+  // Writes a part of a batch once all are there: features [rows, width] and labels. What lies behind the
+  // part's samples stays as it is.
+  Batch fill(uint32_t epoch, uint64_t part, std::span<float> features, std::span<uint32_t> labels);
 
  private:
   const Dataset& data_;
   uint64_t width_;
-  BatchSizes sizes_;
+  PartSizes sizes_;
   uint64_t seed_;
   std::vector<float> features_;
   std::optional<EpochOrder> order_;

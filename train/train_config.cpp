@@ -138,6 +138,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
                                       "patience",
                                       "keep",
                                       "tensorboard"};
+  known.emplace_back("parts");
   known.insert(known.end(), recipe_fields.begin(), recipe_fields.end());
   check_keys(object, json, known);
   TrainConfig c;
@@ -179,6 +180,7 @@ TrainConfig train_config_of(const Json& json, const std::string& origin, const V
   assign(c.epochs, object.whole("epochs"));
   assign(c.batch_size, object.whole("batch_size"));
   assign(c.accumulation, object.whole("accumulation"));
+  assign(c.parts, object.whole("parts"));
   read_name(object, "schedule", schedule_names, c.schedule);
   assign(c.warmup_steps, object.whole("warmup_steps"));
   assign(c.min_lr, object.number("min_lr"));
@@ -260,6 +262,8 @@ nlohmann::ordered_json to_json(const TrainConfig& c) {
   const auto add_unless_usual = [&](const char* key, const auto& value, const auto& by_default) {
     if (value != by_default) json[key] = value;
   };
+  // A batch that is whole is what there was before it could be cut.
+  if (c.parts > 1) json["parts"] = c.parts;
   add_unless_usual("train", c.train, usual.train);
   if (trains_low_rank(c)) json["lora"] = to_json(c.lora);
   add_unless_usual("head_init", name_of(c.head_init), name_of(usual.head_init));
@@ -320,6 +324,7 @@ void TrainConfig::validate(const std::string& origin) const {
   count("epochs", epochs, 1'000'000);
   count("batch_size", batch_size, 65'536);
   count("accumulation", accumulation, 65'536);
+  require(parts <= batch_size, "parts", std::to_string(parts), "at most as many as a batch has samples");
   count("max_skipped_steps", max_skipped_steps, 1'000'000'000);
   count("keep", keep, 1'000'000);
   require(patience == 0 || validate_every != 0, "patience", std::to_string(patience),

@@ -64,6 +64,9 @@ struct TrainConfig {
   uint64_t epochs = 1;
   uint64_t batch_size = 128;
   uint64_t accumulation = 1;  // batches whose gradients are averaged for one update
+  // Each batch is cut into so many parts, whose gradients are added up (batch_parts.h); 0 where nobody has
+  // said yet: what then decides is whether it fits the device.
+  uint64_t parts = 0;
   Schedule schedule = Schedule::constant;
   uint64_t warmup_steps = 0;  // updates in which the learning rate rises to lr
   double min_lr = 0;          // where cosine ends

@@ -13,6 +13,7 @@
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
 #include "train/augmentation_graph.h"
+#include "train/batch_parts.h"
 #include "train/f16_range.h"
 #include "train/lora.h"
 #include "train/recipes/recipe_graph.h"
@@ -34,12 +35,14 @@ std::vector<float> output_of(const Executable& executable, std::string_view name
 Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_updates,
                  const TrainerOptions& options)
     : pipelines_(pipelines),
-      config_(std::move(config)),
+      parts_(parts_of(config)),
+      config_(config_of_part(config)),
       images_(options.images),
       values_(images_ == StepImages::numbers ? std::vector<float>{}
                                              : preprocessing_of(config_).values(config_.model.channels)),
       total_updates_(total_updates),
       plan_(with_stored_choices(options.plan, pipelines.device().capabilities())),
+      role_(options.role),
       go_on_(options.go_on),
       preparing_(options.preparing),
       layout_(layout_of(config_)),
@@ -56,28 +59,35 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       pending_(Executable::io_sets),
       sample_weights_(config_.batch_size, 1.0f) {
   results_.reserve(16);
-  const bool accumulates = config_.accumulation > 1;
+  const bool alone = role_ == TrainerRole::alone, helps = role_ == TrainerRole::helper;
+  const bool accumulates = alone && (config_.accumulation > 1 || parts_.count() > 1);
   // All plans come before the first buffer: how far behind its end one may be read depends on the model's
   // sizes and on the kernels that were chosen, and is the most that any plan says.
-  StepGraphOptions of_step{.update = !accumulates,
+  StepGraphOptions of_step{.update = alone && !accumulates,
                            .recompute = options.recompute,
                            .images = images_,
                            .from_features = from_features_};
   if (teacher_) of_step.teacher = teacher_->model;
   Plan step = plan_of(make_step_graph(config_, layout_, of_step));
-  test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size, images_));
-  uint64_t tail = std::max(step.tail_bytes, test_plan_->tail_bytes);
-  std::vector<Plan> others;
-  if (accumulates) {
-    others = {plan_of(make_first_sum_graph(layout_)), plan_of(make_add_sum_graph(layout_)),
-              plan_of(make_update_graph(config_, layout_))};
+  uint64_t tail = step.tail_bytes;
+  if (!helps) {
+    test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size, images_));
+    tail = std::max(tail, test_plan_->tail_bytes);
   }
-  for (const Plan& plan : others) tail = std::max(tail, plan.tail_bytes);
+  std::vector<std::pair<std::unique_ptr<Executable>*, Plan>> others;
+  if (accumulates) {
+    others.emplace_back(&first_sum_, plan_of(make_first_sum_graph(layout_)));
+    others.emplace_back(&add_sum_, plan_of(make_add_sum_graph(layout_)));
+  }
+  if (!alone) others.emplace_back(&gradients_out_, plan_of(make_gradients_graph(layout_)));
+  if (accumulates || role_ == TrainerRole::first)
+    others.emplace_back(&update_, plan_of(make_update_graph(config_, layout_)));
+  for (const auto& [executable, plan] : others) tail = std::max(tail, plan.tail_bytes);
 
   const uint64_t bytes = layout_.elements * sizeof(float);
   for (const std::string& buffer : buffers()) states_.make(buffer, bytes, tail);
   states_.make(std::string(gradients_buffer), bytes, tail);
-  if (accumulates) states_.make(std::string(sums_buffer), bytes, tail);
+  if (accumulates || role_ == TrainerRole::first) states_.make(std::string(sums_buffer), bytes, tail);
   states_.make(std::string(updates_buffer), sizeof(uint32_t), tail);
 
   if (images_ == StepImages::pictures) {
@@ -89,11 +99,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   }
 
   step_ = prepare(std::move(step));
-  if (accumulates) {
-    first_sum_ = prepare(std::move(others[0]));
-    add_sum_ = prepare(std::move(others[1]));
-    update_ = prepare(std::move(others[2]));
-  }
+  for (auto& [executable, plan] : others) *executable = prepare(std::move(plan));
 }
 
 Plan Trainer::plan_of(std::shared_ptr<const Graph> graph) const {
@@ -101,7 +107,7 @@ Plan Trainer::plan_of(std::shared_ptr<const Graph> graph) const {
 }
 
 std::unique_ptr<Executable> Trainer::prepare(Plan plan) {
-  const double all = config_.accumulation > 1 ? 5 : 2;  // with the one that tests
+  const double all = config_.accumulation > 1 || parts_.count() > 1 ? 5 : 2;  // with the one that tests
   GoOn preparing;
   if (preparing_) preparing = [&](double share) { return preparing_((prepared_ + share) / all); };
   auto made = std::make_unique<Executable>(*weights_, std::move(plan), &states_, preparing);
@@ -195,7 +201,7 @@ void Trainer::complete(const Slot& slot, uint64_t samples) {
   if (slot.pictures) slot.pictures->flush();
 }
 
-void Trainer::write_step(Executable& executable, uint32_t set) {
+void Trainer::write_step(Executable& executable, uint32_t set, uint64_t pass, uint64_t part) {
   static_assert(Executable::io_sets <= VITRINE_STEP_CANDIDATE_COUNT);
   const std::span<uint32_t> step = input_as<uint32_t>(executable, "step", set);
   const uint64_t made = known_updates_ - counts_.skipped, open = counts_.updates - known_updates_;
@@ -209,7 +215,7 @@ void Trainer::write_step(Executable& executable, uint32_t set) {
   std::ranges::fill(step, 0u);
   step[VITRINE_STEP_SEED_LOW] = static_cast<uint32_t>(config_.seed);
   step[VITRINE_STEP_SEED_HIGH] = static_cast<uint32_t>(config_.seed >> 32);
-  step[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(counts_.passes);
+  step[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(pass * parts_.count() + part);
   step[VITRINE_STEP_RATE] =
       std::bit_cast<uint32_t>(static_cast<float>(learning_rate(config_, counts_.updates, total_updates_)));
   step[VITRINE_STEP_MOMENT1] = correction(config_.beta1, made + open);
@@ -229,7 +235,8 @@ void Trainer::hand_over(Executable& executable, uint32_t set) {
   }
 }
 
-void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
+void Trainer::submit_step(const Share& share, uint64_t pass) {
+  const auto [samples, group_samples] = std::pair{share.samples, share.group_samples};
   if (samples == 0 || samples > config_.batch_size || group_samples < samples) {
     throw Error(ErrorCode::usage, "a batch of " + std::to_string(samples) + " samples out of " +
                                       std::to_string(group_samples) + " was submitted, 1 to " +
@@ -252,19 +259,28 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   for (uint64_t i = 0; i < samples; ++i) weights[i] = weight * sample_weights_[i];
   std::ranges::fill(sample_weights_, 1.0f);
   std::ranges::fill(weights.subspan(samples), 0.0f);
-  write_recipe_inputs(*step_, set_, config_, counts_.passes, samples);
-  write_step(*step_, set_);
+  write_recipe_inputs(*step_, set_, config_, pass,
+                      {.samples = samples,
+                       .batch_samples = share.batch_samples ? share.batch_samples : samples,
+                       .number = share.part,
+                       .parts = parts_});
+  write_step(*step_, set_, pass, share.part);
   hand_over(*step_, set_);
+}
+
+void Trainer::submit(const Share& share) {
+  submit_step(share, counts_.passes);
+  const bool last = share.last;
   Pending& pending = pending_[set_];
-  pending = {.active = true, .samples = samples};
-  ++counts_.passes;
+  pending = {.active = true, .samples = share.samples, .ends_batch = share.ends_batch};
+  counts_.passes += share.ends_batch;
   if (update_) hand_over(group_begins_ ? *first_sum_ : *add_sum_, set_);
   group_begins_ = last;
   if (last) {
     pending.update = set_;
     if (update_) {
       update_->wait(update_set_);
-      write_step(*update_, update_set_);
+      write_step(*update_, update_set_, counts_.passes, 0);
       hand_over(*update_, update_set_);
       pending.update = update_set_;
       update_set_ = (update_set_ + 1) % Executable::io_sets;
@@ -274,31 +290,70 @@ void Trainer::submit(uint64_t samples, uint64_t group_samples, bool last) {
   set_ = (set_ + 1) % Executable::io_sets;
 }
 
+void Trainer::submit_part(const Share& share, uint64_t pass) {
+  if (open_parts_.size() >= Executable::io_sets)
+    throw Error(ErrorCode::usage, "a part was submitted before those under way were taken");
+  submit_step(share, pass);
+  hand_over(*gradients_out_, set_);
+  open_parts_.emplace_back(set_, share.samples);
+  set_ = (set_ + 1) % Executable::io_sets;
+}
+
+PartResult Trainer::take_part(double& loss_sum) {
+  const auto [set, samples] = open_parts_.at(0);
+  gradients_out_->wait(set);
+  step_->wait(set);
+  PartResult result{.samples = samples};
+  add_losses(set, samples, loss_sum);
+  const std::span<const std::byte> bytes =
+      gradients_out_->output(gradients_out_->output_index("gradients"), set);
+  result.gradients = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+  open_parts_.erase(open_parts_.begin());
+  return result;
+}
+
+UpdateResult Trainer::update(std::span<const float> sums) {
+  write(sums_buffer, sums);
+  write_step(*update_, update_set_, counts_.passes, 0);
+  hand_over(*update_, update_set_);
+  ++counts_.updates;
+  return updated(*update_, update_set_);
+}
+
+// Sample by sample, so that where a batch is cut changes nothing. Nothing is allocated from step to step.
+void Trainer::add_losses(uint32_t set, uint64_t samples, double& sum) const {
+  const std::span<const std::byte> losses = step_->output(step_->output_index("losses"), set);
+  for (uint64_t i = 0; i < samples; ++i) {
+    float loss = 0;
+    std::memcpy(&loss, losses.data() + i * sizeof loss, sizeof loss);
+    sum += loss;
+  }
+}
+
+// What the update gave that this set has written.
+UpdateResult Trainer::updated(Executable& executable, uint32_t set) {
+  executable.wait(set);
+  const std::span<const std::byte> clipping = executable.output(executable.output_index("clipping"), set);
+  float norm = 0;
+  std::memcpy(&norm, clipping.data() + sizeof norm, sizeof norm);
+  ++known_updates_;
+  const UpdateResult result{norm};
+  counts_.skipped += result.skipped();
+  return result;
+}
+
 void Trainer::collect(uint32_t set) {
   Pending& pending = pending_[set];
   if (!pending.active) return;
   step_->wait(set);
   pending.active = false;
-  // Nothing is allocated from step to step.
-  const std::span<const std::byte> losses = step_->output(step_->output_index("losses"), set);
-  double sum = 0;
-  for (uint64_t i = 0; i < pending.samples; ++i) {
-    float loss = 0;
-    std::memcpy(&loss, losses.data() + i * sizeof loss, sizeof loss);
-    sum += loss;
-  }
-  BatchResult& result =
-      results_.emplace_back(BatchResult{sum / static_cast<double>(pending.samples), pending.samples});
-  if (!pending.update) return;
-  Executable& updated = update_ ? *update_ : *step_;
-  updated.wait(*pending.update);
-  const std::span<const std::byte> clipping =
-      updated.output(updated.output_index("clipping"), *pending.update);
-  float norm = 0;
-  std::memcpy(&norm, clipping.data() + sizeof norm, sizeof norm);
-  result.update = UpdateResult{norm};
-  ++known_updates_;
-  counts_.skipped += result.update->skipped();
+  add_losses(set, pending.samples, batch_loss_sum_);
+  batch_samples_ += pending.samples;
+  if (!pending.ends_batch) return;
+  const uint64_t samples = std::exchange(batch_samples_, 0);
+  BatchResult& result = results_.emplace_back(
+      BatchResult{std::exchange(batch_loss_sum_, 0) / static_cast<double>(samples), samples});
+  if (pending.update) result.update = updated(update_ ? *update_ : *step_, *pending.update);
 }
 
 void Trainer::take_results(std::vector<BatchResult>& into) {
@@ -403,6 +458,7 @@ void Trainer::go_through(Executable& executable, std::string_view output, const 
 
 std::vector<std::string> Trainer::buffers() const {
   std::vector<std::string> names{std::string(parameters_buffer)};
+  if (role_ == TrainerRole::helper) return names;
   const bool sgd = config_.optimizer == Optimizer::sgd;
   if (!sgd || config_.momentum > 0) names.emplace_back(moment1_buffer);
   if (!sgd) names.emplace_back(moment2_buffer);

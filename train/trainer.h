@@ -9,11 +9,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/executable.h"
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/state_store.h"
+#include "train/data/batch_parts.h"
 #include "train/parameter_layout.h"
 #include "train/picture_feed.h"
 #include "train/recipes/teacher.h"
@@ -22,6 +24,13 @@
 #include "train/training_graph.h"
 
 namespace vitrine {
+
+// What a Trainer has of a training (trainer_team.h).
+enum class TrainerRole : uint8_t {
+  alone,   // all of it
+  first,   // the updates, by sums of gradients that it is given, and steps
+  helper,  // steps alone: its parameters have to be brought up to date
+};
 
 struct TrainerOptions {
   StepImages images = StepImages::numbers;
@@ -42,12 +51,29 @@ struct TrainerOptions {
   ConstantSource* frozen = nullptr;
   // The step begins with what the heads see, which features() gives and feature_slot() takes.
   bool from_features = false;
+  TrainerRole role = TrainerRole::alone;
+};
+
+// What is submitted of an update.
+struct Share {
+  uint64_t samples = 0;        // of the batch, or of the part of it
+  uint64_t group_samples = 0;  // of all of the update
+  bool last = false;           // of the update's
+  uint64_t part = 0;           // its number in the batch
+  uint64_t batch_samples = 0;  // of the batch; 0: it is all of it
+  bool ends_batch = true;
+};
+
+// What a part gave, for whoever adds it up.
+struct PartResult {
+  uint64_t samples = 0;
+  std::span<const float> gradients;  // of the sum that the update is made by; until the next submit_part()
 };
 
 // What a training has come to, besides the buffers.
 struct TrainerCounts {
   uint64_t updates = 0;  // where the schedule is: the left out ones count
-  uint64_t passes = 0;   // forward passes; several an update with accumulation
+  uint64_t passes = 0;   // batches; several an update with accumulation
   uint64_t skipped = 0;  // updates that were left out, because a gradient was not finite
   bool operator==(const TrainerCounts&) const = default;
 };
@@ -67,7 +93,8 @@ struct BatchResult {
 
 class Trainer {
  public:
-  // `total_updates` is what the learning rate's schedule is made for. The pipelines have to outlive this.
+  // `total_updates` is what the learning rate's schedule is made for. The pipelines have to outlive this. Of
+  // batches that are cut, it works on parts: config() is that of a part.
   Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_updates,
           const TrainerOptions& options = {});
   ~Trainer();
@@ -116,12 +143,25 @@ class Trainer {
   // when `last`, with the gradient of the mean loss of the `group_samples` samples since the update before.
   // It is left out where that is not finite: parameters, moments and Adam's count stay as they are. Returns
   // at once.
-  void submit(uint64_t samples, uint64_t group_samples, bool last);
+  void submit(uint64_t samples, uint64_t group_samples, bool last) {
+    submit(Share{.samples = samples, .group_samples = group_samples, .last = last});
+  }
+  void submit(const Share& share);
   // Replaces what `into` holds by what finished since the last call, in the order of submission. Losses come
   // a batch or two later, so that the device never waits for the host; after finish() nothing is left to
   // come.
   void take_results(std::vector<BatchResult>& into);
   void finish();
+  // For those who aren't alone: the same without an update, as part of the training's batch number `pass`. As
+  // many may be under way as there are sets of inputs; take_part() waits for the oldest, and
+  // adds the losses of its samples.
+  void submit_part(const Share& share, uint64_t pass);
+  PartResult take_part(double& loss_sum);
+  uint64_t parts_under_way() const { return open_parts_.size(); }
+  // The update by the sum of all gradients, [layout().elements]. Waits for it.
+  UpdateResult update(std::span<const float> sums);
+  void count_pass() { ++counts_.passes; }
+
   // Runs the step of what lies in the first slot once more, with the device's own clock. It updates the
   // parameters and is not counted: for measuring alone.
   Profile profile_step();
@@ -155,24 +195,31 @@ class Trainer {
   struct Pending {
     bool active = false;
     uint64_t samples = 0;
+    bool ends_batch = true;
     std::optional<uint32_t> update = {};  // the set that the update behind it has written
   };
   Plan plan_of(std::shared_ptr<const Graph> graph) const;
   std::unique_ptr<Executable> prepare(Plan plan);
   void collect(uint32_t set);
+  void add_losses(uint32_t set, uint64_t samples, double& sum) const;
+  UpdateResult updated(Executable& executable, uint32_t set);
   Slot slot_of(Executable& executable, uint32_t set, std::span<uint32_t> labels);
   // Has what lies behind the samples that were put there be finite, and the pictures on their way.
   void complete(const Slot& slot, uint64_t samples);
-  void write_step(Executable& executable, uint32_t set);
+  void write_step(Executable& executable, uint32_t set, uint64_t pass, uint64_t part);
+  // Has the step work on what lies in the current set.
+  void submit_step(const Share& share, uint64_t pass);
   void hand_over(Executable& executable, uint32_t set);
   void go_through(Executable& executable, std::string_view output, const Fill& fill, const TakeResults& take);
 
   PipelineStore& pipelines_;
-  TrainConfig config_;
+  BatchParts parts_;
+  TrainConfig config_;  // of a part
   StepImages images_;
   std::vector<float> values_;  // of bytes and pixels
   uint64_t total_updates_;
   PlanOptions plan_;
+  TrainerRole role_;
   std::function<bool()> go_on_;
   GoOn preparing_;
   uint32_t prepared_ = 0;  // executables
@@ -186,14 +233,18 @@ class Trainer {
   std::unique_ptr<ConstantSource> with_teacher_;
   std::unique_ptr<WeightStore> weights_;
   std::unique_ptr<PictureFeed> pictures_;
-  // With accumulation the last three work on the sum of gradients, else the first does all.
+  // Where several steps make an update the last three work on the sum of gradients, else the first does all.
   std::unique_ptr<Executable> step_, first_sum_, add_sum_, update_, test_;
-  std::optional<Plan> test_plan_;  // until the first test
+  std::unique_ptr<Executable> gradients_out_;  // for the host
+  std::optional<Plan> test_plan_;              // until the first test
   TrainerCounts counts_;
   uint64_t known_updates_ = 0;  // of counts_.updates: those whose result is there
   bool group_begins_ = true;
   uint32_t set_ = 0, update_set_ = 0;
   std::vector<Pending> pending_;
+  std::vector<std::pair<uint32_t, uint64_t>> open_parts_;  // sets and samples, in the order of submission
+  double batch_loss_sum_ = 0;                              // of the parts of a batch that are known
+  uint64_t batch_samples_ = 0;
   std::vector<BatchResult> results_;
   std::vector<float> sample_weights_;  // of the next batch
 };

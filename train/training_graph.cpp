@@ -202,6 +202,12 @@ std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout) {
   return graph;
 }
 
+std::shared_ptr<const Graph> make_gradients_graph(const ParameterLayout& layout) {
+  const auto graph = std::make_shared<Graph>();
+  graph->output(scale(*graph, "gradients", whole(*graph, layout, gradients_buffer), 1), "gradients");
+  return graph;
+}
+
 std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout) {
   const auto graph = std::make_shared<Graph>();
   const ValueId step = graph->input("step", {VITRINE_STEP_WORDS}, DType::u32);

@@ -54,6 +54,8 @@ inline constexpr std::string_view sums_buffer = "sums", updates_buffer = "update
 std::shared_ptr<const Graph> make_first_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_add_sum_graph(const ParameterLayout& layout);
 std::shared_ptr<const Graph> make_update_graph(const TrainConfig& config, const ParameterLayout& layout);
+// The gradients that the last step has stored as an output, "gradients", for whoever adds them up elsewhere.
+std::shared_ptr<const Graph> make_gradients_graph(const ParameterLayout& layout);
 
 // The buffer of the parameters that a training results in, which are tested and saved: the average, where
 // there is one.

@@ -20,10 +20,13 @@
 #include "runtime/util/mapped_file.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
+#include "train/batch_parts.h"
 #include "train/data/augmentation.h"
 #include "train/data/batch_loader.h"
+#include "train/data/epoch_order.h"
 #include "train/lora.h"
 #include "train/model_files.h"
+#include "train/run_settings.h"
 #include "train/trained_parameters.h"
 #include "train/training_graph.h"
 
@@ -50,19 +53,6 @@ std::optional<Batch> load(BatchLoader& loader, const Trainer::Slot& slot) {
   return loader.next([&](PicturePart part) { slot.pictures->add(std::move(part)); }, slot.labels);
 }
 
-// Whether the device has to resize what the data set has.
-StepImages images_of(const Dataset& data, const TrainConfig& config) {
-  return data.preprocess() || config.random_resized_crop || config.augmentation.on() ? StepImages::pictures
-                                                                                     : StepImages::bytes;
-}
-
-std::string settings_text(const TrainConfig& config) { return to_json(config).dump(2) + "\n"; }
-
-bool holds_text(const std::filesystem::path& file, const std::string& text) {
-  const MappedFile there(file);
-  return text == std::string_view(reinterpret_cast<const char*>(there.bytes().data()), there.bytes().size());
-}
-
 void require_fit(const TrainConfig& config, const Dataset& data) {
   const ViTConfig& c = config.model;
   const SampleShape wanted{static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
@@ -84,11 +74,6 @@ TrainingPosition next_epoch(const TrainingPosition& position) {
 // More than this isn't taken of the host's memory for features: those of 1.3 million pictures for a width of
 // 768.
 constexpr uint64_t most_feature_bytes = uint64_t{4} << 30;
-
-bool trains_on_features(const TrainConfig& config, const Dataset& data) {
-  const uint64_t width = VisionTransformer(config.model).head_inputs_width();
-  return trains_on_fixed_features(config) && FeatureCache::bytes(data.count(), width) <= most_feature_bytes;
-}
 
 TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
   TrainingIdentity identity{.config = config,
@@ -146,6 +131,17 @@ LoaderOptions once_as_stored(const Trainer& trainer) {
 
 }  // namespace
 
+// Whether the device has to resize what the data set has.
+StepImages images_of(const Dataset& data, const TrainConfig& config) {
+  return data.preprocess() || config.random_resized_crop || config.augmentation.on() ? StepImages::pictures
+                                                                                     : StepImages::bytes;
+}
+
+bool trains_on_features(const TrainConfig& config, const Dataset& data) {
+  const uint64_t width = VisionTransformer(config.model).head_inputs_width();
+  return trains_on_fixed_features(config) && FeatureCache::bytes(data.count(), width) <= most_feature_bytes;
+}
+
 uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
   const uint64_t batches = (samples + config.batch_size - 1) / config.batch_size;
   return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
@@ -157,16 +153,6 @@ DatasetOptions dataset_options(const TrainConfig& config) {
                     static_cast<uint32_t>(c.image_width)},
           .classes = static_cast<uint32_t>(c.classes),
           .preprocess = preprocessing_of(config)};
-}
-
-void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out) {
-  const std::filesystem::path file = settings_in(out);
-  std::error_code none;
-  if (!std::filesystem::exists(file, none) || std::filesystem::exists(checkpoint_in(out), none)) return;
-  if (holds_text(file, settings_text(config))) return;
-  throw Error(ErrorCode::usage, shown(file) +
-                                    " is there already, and would be overwritten with this training's "
-                                    "settings, expected another folder to write to");
 }
 
 std::string fingerprint_of(const Dataset& data) {
@@ -184,14 +170,16 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       options_(std::move(options)),
       identity_(identity_of(config, train, options_.weights)),
       on_features_(trains_on_features(config, train)),
-      trainer_(pipelines, config, total_updates(config, train.count()),
-               {.images = images_of(train, config),
-                .recompute = options_.recompute,
-                .plan = options_.plan,
-                .go_on = options_.go_on,
-                .preparing = options_.preparing,
-                .frozen = options_.weights,
-                .from_features = on_features_}) {
+      parts_(parts_of(config)),
+      team_(pipelines, options_.devices, config, total_updates(config, train.count()),
+            {.images = images_of(train, config),
+             .recompute = options_.recompute,
+             .plan = options_.plan,
+             .go_on = options_.go_on,
+             .preparing = options_.preparing,
+             .frozen = options_.weights,
+             .from_features = on_features_}),
+      trainer_(team_.first()) {
   require_fit(config_, data_);
   if (trains_low_rank(config_) && !options_.out.empty() && options_.base.empty()) {
     throw Error(ErrorCode::usage,
@@ -374,7 +362,7 @@ void TrainingRun::end_where_lost() {
 }
 
 void TrainingRun::take() {
-  trainer_.take_results(results_);
+  team_.take_results(results_);
   for (const BatchResult& result : results_) {
     ++position_.batch;
     report(result);
@@ -382,7 +370,7 @@ void TrainingRun::take() {
 }
 
 void TrainingRun::settle() {
-  trainer_.finish();
+  team_.finish();
   take();
 }
 
@@ -422,7 +410,7 @@ void TrainingRun::write_models(bool best) {
 // False when it was stopped.
 bool TrainingRun::compute_features(const TrainingEvents& events, const std::atomic<bool>& stop) {
   const uint64_t width = VisionTransformer(config_.model).head_inputs_width();
-  features_.emplace(data_, width, static_cast<uint32_t>(config_.batch_size), config_.seed);
+  features_.emplace(data_, width, parts_, config_.seed);
   BatchLoader loader(data_, once_as_stored(trainer_));
   uint64_t done = 0;
   trainer_.features(fill_from(loader, &stop),
@@ -458,7 +446,13 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   if (position_.epoch > 0 && position_.batch == 0 && options_.from.empty()) keep();
   const uint64_t batches = batches_an_epoch();
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
+  const PartSizes sizes({.samples = data_.count(), .batch = static_cast<uint32_t>(config_.batch_size)},
+                        parts_);
   LoaderOptions loading = loader_options(trainer_);
+  loading.batch_size = static_cast<uint32_t>(config_.batch_size);
+  loading.parts = parts_;
+  loading.batches_ahead *= static_cast<uint32_t>(parts_.count());
+  if (loading.pictures) loading.largest = team_.largest_picture();
   loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding),
                           .flip = config_.flip,
                           .resized_crop = config_.random_resized_crop,
@@ -467,7 +461,7 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   loading.balanced = config_.recipe.sampling == Sampling::balanced;
   loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
-  loading.first_batch = at_end ? 0 : position_.batch;
+  loading.first_batch = at_end ? 0 : sizes.first_of_batch(position_.batch);
   loading.end_epoch = static_cast<uint32_t>(config_.epochs);
   if (on_features_ && !finished() && !features_ && !compute_features(events, stop)) {
     save();
@@ -476,12 +470,28 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   std::optional<BatchLoader> loader;
   if (!on_features_) loader.emplace(data_, loading);
   double waited_before = 0;  // in the epochs before
-  const auto next_batch = [&](uint64_t batch) -> std::optional<Batch> {
-    if (!on_features_) {
-      return load(*loader, trainer_.slot());
+  const auto next_part = [&](uint64_t part) -> std::optional<Batch> {
+    Trainer& trainer = team_.next();
+    if (!on_features_) return load(*loader, trainer.slot());
+    const Trainer::FeatureSlot slot = trainer.feature_slot();
+    return features_->fill(static_cast<uint32_t>(position_.epoch), part, slot.features, slot.labels);
+  };
+  // Hands a batch over, part by part.
+  const auto submit_batch = [&](uint64_t batch, uint64_t group_samples, bool last) {
+    const uint64_t samples = std::min(config_.batch_size, data_.count() - batch * config_.batch_size);
+    const uint64_t count = parts_.count(samples);
+    for (uint64_t part = 0; part < count; ++part) {
+      const uint64_t wanted = sizes.first_of_batch(batch) + part;
+      const std::optional<Batch> made = next_part(wanted);
+      if (!made || made->index != wanted) throw Error(ErrorCode::failed, "the batches came out of order");
+      const bool ends = part + 1 == count;
+      team_.submit({.samples = made->size,
+                    .group_samples = group_samples,
+                    .last = last && ends,
+                    .part = part,
+                    .batch_samples = samples,
+                    .ends_batch = ends});
     }
-    const Trainer::FeatureSlot slot = trainer_.feature_slot();
-    return features_->fill(static_cast<uint32_t>(position_.epoch), batch, slot.features, slot.labels);
   };
 
   Clock::time_point start = Clock::now(), saved = start;
@@ -522,10 +532,8 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
       const uint64_t group_end = std::min(group_first + config_.accumulation, batches);
       const uint64_t group_samples =
           std::min(group_end * config_.batch_size, data_.count()) - group_first * config_.batch_size;
-      const std::optional<Batch> made = next_batch(batch);
-      if (!made || made->index != batch) throw Error(ErrorCode::failed, "the batches came out of order");
       group_ends = batch + 1 == group_end;
-      trainer_.submit(made->size, group_samples, group_ends);
+      submit_batch(batch, group_samples, group_ends);
       count_seconds();
       take();
       if (!group_ends) continue;

@@ -15,8 +15,10 @@
 #include "train/data/dataset.h"
 #include "train/feature_cache.h"
 #include "train/run_folder.h"
+#include "train/run_settings.h"
 #include "train/train_config.h"
 #include "train/trainer.h"
+#include "train/trainer_team.h"
 
 namespace vitrine {
 
@@ -74,6 +76,9 @@ struct TrainingOptions {
   // anything needs both.
   std::string base = {};
   PlanOptions plan = {};
+  // Those that share the parts of each batch, the first of which is that of the constructor's pipelines; one
+  // alone comes to the same bits. Empty: it is not shared, and never waits for the host.
+  std::vector<PipelineStore*> devices = {};
   // See TrainerOptions.
   std::function<bool()> go_on = {};
   GoOn preparing = {};
@@ -86,6 +91,7 @@ class TrainingRun {
               TrainingOptions options);
 
   const Trainer& trainer() const { return trainer_; }
+  const TrainConfig& config() const { return config_; }
   const TrainingPosition& position() const { return position_; }
   // Whether what the heads see is computed once, and every epoch begins with it: trains_on_fixed_features(),
   // as far as the host's memory is taken for it.
@@ -135,7 +141,9 @@ class TrainingRun {
   TrainingOptions options_;
   TrainingIdentity identity_;
   bool on_features_;
-  Trainer trainer_;
+  BatchParts parts_;
+  TrainerTeam team_;
+  Trainer& trainer_;                      // its first
   std::optional<FeatureCache> features_;  // from the first run() on
   TrainingPosition position_;
   std::vector<BatchResult> results_;
@@ -161,12 +169,14 @@ class TrainingRun {
 // The number of updates of a whole training on so many samples.
 uint64_t total_updates(const TrainConfig& config, uint64_t samples);
 
+// What the steps of a training on a data set are given of pictures.
+StepImages images_of(const Dataset& data, const TrainConfig& config);
+
+// Whether what the heads see is to be computed once.
+bool trains_on_features(const TrainConfig& config, const Dataset& data);
+
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
-
-// Throws Error(usage) where settings that aren't this configuration's lie in `out` without a checkpoint: of
-// that name may be a file that somebody has written.
-void require_no_other_settings(const TrainConfig& config, const std::filesystem::path& out);
 
 // Loss without label smoothing, and accuracy, of a trainer's model on all samples of a data set.
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},

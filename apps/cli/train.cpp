@@ -12,6 +12,7 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
+#include "apps/cli/train_devices.h"
 #include "apps/cli/train_options.h"
 #include "runtime/util/error.h"
 #include "runtime/util/paths.h"
@@ -95,9 +96,9 @@ nlohmann::ordered_json line_of(const ValidationResult& validation) {
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
   const TrainSetup setup = read_train_setup(flags, common);
-  const TrainConfig& config = setup.config;
-  const std::unique_ptr<Device> device = open_device(common);
-  PipelineStore pipelines(*device);
+  TrainConfig config = setup.config;
+  const TrainDevices devices = open_train_devices(flags, common);
+  const Device* device = devices.opened.front().get();
   TrainingOptions options{.out = flags.out,
                           .resume = flags.resume,
                           .recompute = flags.recompute,
@@ -109,7 +110,10 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                                .fusions = flags.fusions,
                                .layouts = flags.layouts,
                                .untuned = flags.untuned});
-  TrainingRun run(pipelines, config, *setup.data, options);
+  if (!flags.devices.empty()) options.devices = devices.stores();
+  const std::string cut = decide_parts(config, flags, *setup.data, devices, options);
+  TrainingRun run(*devices.pipelines.front(), config, *setup.data, options);
+  if (!cut.empty()) say(cut);
   if (setup.start) say(setup.start->said);
   if (setup.start || config.train != "all") say(trained_text(config));
   if (config.train == "head") {

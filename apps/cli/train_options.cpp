@@ -75,6 +75,7 @@ void apply_flags(TrainConfig& config, const TrainFlags& flags, const CommonOptio
   if (flags.validate_every) config.validate_every = validate_every_of(*flags.validate_every);
   assign(config.patience, flags.patience);
   assign(config.keep, flags.keep);
+  assign(config.parts, flags.parts);
   if (flags.tensorboard) config.tensorboard = true;
   if (flags.train) trained_parameters(config, "--train", ErrorCode::usage);
 }
@@ -289,6 +290,16 @@ void add_train_options(CLI::App& command, TrainFlags& flags) {
       .add_option("--color-jitter", flags.color_jitter,
                   "Change brightness, contrast and saturation of the training pictures by up to this part")
       ->check(CLI::NonNegativeNumber);
+  command.add_option(
+      "--devices", flags.devices,
+      "Share each batch among these, numbers or names with commas between them, as --device has "
+      "them; their number changes nothing of what comes out");
+  command
+      .add_option(
+          "--parts", flags.parts,
+          "Cut each batch into so many parts, whose gradients are added up; left out: as many as a step "
+          "needs to fit the device, and with --devices at least 4 an update")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{65'536}));
   command.add_flag("--resume", flags.resume, "Go on from the checkpoint in --out, if there is one");
   command.add_flag("--recompute", flags.recompute,
                    "Compute each block's values again instead of keeping them: less memory, more time");

@@ -25,6 +25,8 @@ struct TrainFlags {
   std::optional<double> color_jitter;
   std::optional<std::string> validate_every;
   std::optional<uint64_t> patience, keep;
+  std::optional<uint64_t> parts;
+  std::string devices;
   bool tensorboard = false;
   double checkpoint_seconds = 60;
   bool resume = false, recompute = false, untuned = false;

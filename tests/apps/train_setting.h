@@ -93,9 +93,9 @@ inline void train_through_kills(const std::vector<std::string>& arguments, std::
 }
 
 inline void train_through_kills(const TrainSetting& setting, const std::string& out, std::mt19937& random,
-                                int& killed, int most) {
-  train_through_kills(setting.arguments(out, {"--resume", "--checkpoint-seconds", "0"}), random, killed,
-                      most);
+                                int& killed, int most, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--resume", "--checkpoint-seconds", "0"});
+  train_through_kills(setting.arguments(out, more), random, killed, most);
 }
 
 inline std::vector<nlohmann::json> lines_of(const std::string& text) {

@@ -161,7 +161,7 @@ class Numbered : public Dataset {
 
 TEST_CASE("features come in the order in which the pictures would") {
   const Numbered data;
-  FeatureCache cache(data, 2, 5, 77);
+  FeatureCache cache(data, 2, {.batch = 5, .part = 5}, 77);
   for (int i = 0; i < 13; ++i) {
     CHECK_FALSE(cache.complete());
     const std::vector<float> row(2, static_cast<float>(i));

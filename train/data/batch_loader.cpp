@@ -52,7 +52,8 @@ struct Rows {
 struct BatchLoader::State {
   const Dataset& dataset;
   const LoaderOptions options;
-  const BatchSizes sizes;
+  const uint32_t batch_rows;  // of a batch as it is given
+  const PartSizes sizes;
   const uint64_t sample_bytes;
   const bool moves;
   const SamplesOfClasses classes;  // where they are sampled from
@@ -72,13 +73,15 @@ struct BatchLoader::State {
   State(const Dataset& set, LoaderOptions given)
       : dataset(set),
         options(std::move(given)),
-        sizes{set.count(), options.batch_size, options.drop_last},
+        batch_rows(static_cast<uint32_t>(options.parts ? options.parts->part : options.batch_size)),
+        sizes({set.count(), options.batch_size, options.drop_last},
+              options.parts.value_or(BatchParts{.batch = options.batch_size, .part = options.batch_size})),
         sample_bytes(set.shape().bytes()),
         moves(options.augmentation != Augmentation{}),
         classes(options.balanced ? samples_of_classes(set) : SamplesOfClasses()) {
     check();
-    begun = taken = options.first_epoch * sizes.batches() + options.first_batch;
-    end = options.end_epoch * sizes.batches();
+    begun = taken = options.first_epoch * sizes.parts() + options.first_batch;
+    end = options.end_epoch * sizes.parts();
     const uint64_t slots = std::max(1u, options.batches_ahead);
     ring.resize(std::min(slots, end - std::min(begun, end)));
     for (Slot& slot : ring) {
@@ -95,10 +98,10 @@ struct BatchLoader::State {
     const auto number = [](uint64_t n) { return std::to_string(n); };
     require(options.repeats != 0, "0 repeats", "at least 1");
     require(options.batch_size != 0, "a batch size of 0", "at least 1");
-    require(sizes.batches() != 0, number(dataset.count()) + " samples, which make no whole batch",
+    require(sizes.parts() != 0, number(dataset.count()) + " samples, which make no whole batch",
             "at least " + number(options.batch_size));
-    require(options.first_batch < sizes.batches(), "a start at batch " + number(options.first_batch),
-            "one below " + number(sizes.batches()));
+    require(options.first_batch < sizes.parts(), "a start at batch " + number(options.first_batch),
+            "one below " + number(sizes.parts()));
     constexpr uint32_t most_padding = 65535;
     require(options.augmentation.crop_padding <= most_padding,
             "a padding of " + number(options.augmentation.crop_padding), "at most " + number(most_padding));
@@ -136,8 +139,8 @@ struct BatchLoader::State {
   }
 
   void begin(Slot& slot, uint64_t number) {
-    const auto epoch = static_cast<uint32_t>(number / sizes.batches());
-    const uint64_t index = number % sizes.batches();
+    const auto epoch = static_cast<uint32_t>(number / sizes.parts());
+    const uint64_t index = number % sizes.parts();
     if (!order || index == 0) order = make_order(epoch);
     slot.order = order;
     slot.batch = {epoch, index, sizes.size(index)};
@@ -199,11 +202,11 @@ struct BatchLoader::State {
 
   uint32_t sample_of(const Slot& slot, uint32_t row) const {
     if (!slot.order) throw std::bad_alloc();
-    return slot.order->samples()[sizes.first(slot.batch.index) + row];
+    return slot.order->samples()[sizes.place(slot.batch.index, row)];
   }
   // What its crop and its mirroring are drawn by: a sample that comes again is drawn anew.
   uint32_t draw_of(const Slot& slot, uint32_t row) const {
-    return slot.order->draw_number(sizes.first(slot.batch.index) + row);
+    return slot.order->draw_number(sizes.place(slot.batch.index, row));
   }
 
   void read_row(Slot& slot, uint32_t row, std::vector<uint8_t>& sample) const {
@@ -302,18 +305,18 @@ BatchLoader::BatchLoader(const Dataset& dataset, LoaderOptions options)
 
 BatchLoader::~BatchLoader() { state_->finish(); }
 
-uint64_t BatchLoader::batches() const { return state_->sizes.batches(); }
+uint64_t BatchLoader::batches() const { return state_->sizes.parts(); }
 
 double BatchLoader::waited_seconds() const { return std::chrono::duration<double>(state_->waited).count(); }
 
 std::optional<Batch> BatchLoader::next(std::span<uint8_t> images, std::span<uint32_t> labels) {
   State& s = *state_;
-  const size_t bytes = s.options.batch_size * s.sample_bytes;
+  const size_t bytes = s.batch_rows * s.sample_bytes;
   s.require(
-      !s.options.pictures && images.size() == bytes && labels.size() == s.options.batch_size,
+      !s.options.pictures && images.size() == bytes && labels.size() == s.batch_rows,
       "room for " + std::to_string(images.size()) + " bytes and " + std::to_string(labels.size()) + " labels",
       s.options.pictures ? "pictures to be taken"
-                         : std::to_string(bytes) + " and " + std::to_string(s.options.batch_size));
+                         : std::to_string(bytes) + " and " + std::to_string(s.batch_rows));
   std::unique_lock lock(s.mutex);
   if (s.taken >= s.end) return std::nullopt;
   Slot& slot = s.slot_of(s.taken);
@@ -332,9 +335,9 @@ std::optional<Batch> BatchLoader::next(std::span<uint8_t> images, std::span<uint
 
 std::optional<Batch> BatchLoader::next(const TakePicture& take, std::span<uint32_t> labels) {
   State& s = *state_;
-  s.require(s.options.pictures && labels.size() == s.options.batch_size,
+  s.require(s.options.pictures && labels.size() == s.batch_rows,
             "pictures asked for with room for " + std::to_string(labels.size()) + " labels",
-            s.options.pictures ? std::to_string(s.options.batch_size) : "bytes to be taken");
+            s.options.pictures ? std::to_string(s.batch_rows) : "bytes to be taken");
   std::unique_lock lock(s.mutex);
   if (s.taken >= s.end) return std::nullopt;
   Slot& slot = s.slot_of(s.taken);

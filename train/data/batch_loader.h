@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "train/data/augmentation.h"
+#include "train/data/batch_parts.h"
 #include "train/data/dataset.h"
 
 namespace vitrine {
 
 struct LoaderOptions {
   uint32_t batch_size = 128;
+  // Each batch comes in these parts, one after the other: what is said of batches below is said of them then.
+  std::optional<BatchParts> parts;
   bool pictures = false;  // samples as pictures with what is to be done with them, not as bytes of one size
   bool drop_last = false;
   bool shuffle = true;    // anew each epoch; off takes the samples as they are stored

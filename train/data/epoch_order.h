@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "train/data/batch_parts.h"
+
 namespace vitrine {
 
 // The samples of each class that has any.
@@ -48,6 +50,31 @@ struct BatchSizes {
     const uint64_t left = samples - first(b);
     return left < batch ? static_cast<uint32_t>(left) : batch;
   }
+};
+
+// The same of the parts that batches are cut into, counted over all of an epoch's batches.
+class PartSizes {
+ public:
+  PartSizes(BatchSizes batches, BatchParts parts) : batches_(batches), parts_(parts) {}
+
+  uint64_t parts() const {
+    const uint64_t all = batches_.batches();
+    return all == 0 ? 0 : (all - 1) * parts_.count() + parts_.count(batches_.size(all - 1));
+  }
+  uint64_t first_of_batch(uint64_t b) const { return b * parts_.count(); }
+  uint32_t size(uint64_t p) const {
+    return static_cast<uint32_t>(parts_.size(batches_.size(batch_of(p)), p % parts_.count()));
+  }
+  // Where in the epoch's order a row of a part lies.
+  uint64_t place(uint64_t p, uint64_t row) const {
+    const uint64_t b = batch_of(p);
+    return batches_.first(b) + parts_.place(batches_.size(b), p % parts_.count() * parts_.part + row);
+  }
+
+ private:
+  uint64_t batch_of(uint64_t p) const { return p / parts_.count(); }
+  BatchSizes batches_;
+  BatchParts parts_;
 };
 
 }  // namespace vitrine

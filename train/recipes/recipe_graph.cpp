@@ -113,7 +113,9 @@ ValueId append_losses(Graph& graph, const TrainConfig& config, const Answers& an
 }
 
 void write_recipe_inputs(Executable& step, uint32_t set, const TrainConfig& config, uint64_t pass,
-                         uint64_t samples) {
+                         const PartOfBatch& part) {
+  const uint64_t samples = part.samples, before = part.number * part.parts.part;
+  const auto place = [&](uint64_t row) { return part.parts.place(part.batch_samples, before + row); };
   const Recipe& recipe = config.recipe;
   const PictureSides sides{config.model.image_height, config.model.image_width};
   if (recipe.random_erasing.on()) {
@@ -121,7 +123,7 @@ void write_recipe_inputs(Executable& step, uint32_t set, const TrainConfig& conf
     std::ranges::fill(words, 0u);
     for (uint64_t i = 0; i < samples; ++i) {
       uint32_t* to = words.data() + i * recipe.random_erasing.boxes() * VITRINE_BOX_WORDS;
-      for (const Box& box : draw_erasing(recipe.random_erasing, config.seed, pass, i, sides)) {
+      for (const Box& box : draw_erasing(recipe.random_erasing, config.seed, pass, place(i), sides)) {
         to[VITRINE_BOX_TOP] = box.top;
         to[VITRINE_BOX_BOTTOM] = box.bottom;
         to[VITRINE_BOX_LEFT] = box.left;
@@ -138,7 +140,16 @@ void write_recipe_inputs(Executable& step, uint32_t set, const TrainConfig& conf
   // A loss of several labels at once takes the own one's share alone.
   const std::span<float> other_shares =
       recipe.loss == Loss::bce ? std::span<float>() : input_as<float>(step, other_shares_input, set);
-  std::vector<Mix> mixes = draw_mixing(recipe.mixup, config.seed, pass, samples, sides);
+  const std::vector<Mix> of_batch = draw_mixing(recipe.mixup, config.seed, pass, part.batch_samples, sides);
+  std::vector<Mix> mixes;
+  for (uint64_t i = 0; i < samples; ++i) {
+    mixes.push_back(of_batch[place(i)]);
+    if (!part.parts.pairs) continue;
+    // Beside it, but for one in the middle, which comes last and is alone.
+    const uint64_t beside = (before + i) ^ 1;
+    mixes.back().partner =
+        static_cast<uint32_t>((beside < part.batch_samples ? beside : before + i) - before);
+  }
   // What doesn't count is mixed with itself.
   for (uint64_t i = samples; i < config.batch_size; ++i)
     mixes.push_back({.partner = static_cast<uint32_t>(i)});

@@ -6,6 +6,7 @@
 
 #include "model/vit/graph_builder.h"
 #include "runtime/graph/executable.h"
+#include "train/data/batch_parts.h"
 #include "train/recipes/teacher.h"
 #include "train/train_config.h"
 
@@ -34,9 +35,17 @@ Answers append_models(GraphBuilder& builder, const TrainConfig& config,
 // Each sample's loss, [B], not weighted.
 ValueId append_losses(Graph& graph, const TrainConfig& config, const Answers& answers, ValueId labels);
 
-// Fills what append_mixing() and append_losses() have added, for a batch of `samples` samples that is forward
-// pass number `pass`; "labels" has been filled.
+// What of a batch a step works on: all of it, or one of its parts.
+struct PartOfBatch {
+  uint64_t samples = 0;        // its own
+  uint64_t batch_samples = 0;  // the batch's
+  uint64_t number = 0;         // of the part, from 0
+  BatchParts parts = {};
+};
+
+// Fills what append_mixing() and append_losses() have added, for a batch that is number `pass`: it is mixed
+// and erased as it is whole. "labels" has been filled.
 void write_recipe_inputs(Executable& step, uint32_t set, const TrainConfig& config, uint64_t pass,
-                         uint64_t samples);
+                         const PartOfBatch& part);
 
 }  // namespace vitrine
