@@ -35,9 +35,11 @@ uint64_t free_bytes(const Device& device) {
   return most;
 }
 
-std::string gibibytes(uint64_t bytes) {
+std::string size_text(uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (uint64_t{1} << 30));
+  const bool many = bytes >= uint64_t{1} << 30;
+  std::snprintf(text, sizeof text, "%.1f %s", static_cast<double>(bytes) / (uint64_t{1} << (many ? 30 : 20)),
+                many ? "GiB" : "MiB");
   return text;
 }
 
@@ -116,7 +118,7 @@ FittingParts fitting_parts(const TrainConfig& config, const Dataset& data, std::
         const std::string& name = device->capabilities().name;
         const uint64_t samples = parts_of(TrainConfig{.batch_size = config.batch_size, .parts = parts}).part;
         too_much = "training on " + counted(samples, "picture") + " at once " +
-                   (needed ? "takes " + gibibytes(*needed) + " of memory, and " + gibibytes(free) +
+                   (needed ? "takes " + size_text(*needed) + " of memory, and " + size_text(free) +
                                  " are free on " + name
                            : "is more than a kernel on " + name + " can be given");
       }
