@@ -13,10 +13,10 @@ struct Replacement {
 };
 
 const Replacement replacements[] = {
-    {"[--recompute]", "--recompute"},
-    {"in 1 2 3 4 5;", "in 1;"},
-    {"50432x3072x768", "197x96x96"},  // a product of 0.2 TFLOP
-    {"--layer 7", "--layer 2"},       // of the shipped model's four
+    {"[--recompute]", "--recompute"},   {"in 1 2 3 4 5;", "in 1;"},
+    {"50432x3072x768", "197x96x96"},     // a product of 0.2 TFLOP
+    {"--layer 7", "--layer 2"},          // of the shipped model's four
+    {"--devices 0,1", "--devices 0,0"},  // there may be one alone
 };
 
 // An option that makes a command's work small: put behind the subcommand, or in place of the larger number
