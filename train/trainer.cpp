@@ -235,7 +235,7 @@ void Trainer::hand_over(Executable& executable, uint32_t set) {
   }
 }
 
-void Trainer::submit_step(const Share& share, uint64_t pass) {
+void Trainer::submit_step(const PartShare& share, uint64_t pass) {
   const auto [samples, group_samples] = std::pair{share.samples, share.group_samples};
   if (samples == 0 || samples > config_.batch_size || group_samples < samples) {
     throw Error(ErrorCode::usage, "a batch of " + std::to_string(samples) + " samples out of " +
@@ -268,7 +268,7 @@ void Trainer::submit_step(const Share& share, uint64_t pass) {
   hand_over(*step_, set_);
 }
 
-void Trainer::submit(const Share& share) {
+void Trainer::submit(const PartShare& share) {
   submit_step(share, counts_.passes);
   const bool last = share.last;
   Pending& pending = pending_[set_];
@@ -290,7 +290,7 @@ void Trainer::submit(const Share& share) {
   set_ = (set_ + 1) % Executable::io_sets;
 }
 
-void Trainer::submit_part(const Share& share, uint64_t pass) {
+void Trainer::submit_part(const PartShare& share, uint64_t pass) {
   if (open_parts_.size() >= Executable::io_sets)
     throw Error(ErrorCode::usage, "a part was submitted before those under way were taken");
   submit_step(share, pass);

@@ -55,7 +55,7 @@ struct TrainerOptions {
 };
 
 // What is submitted of an update.
-struct Share {
+struct PartShare {
   uint64_t samples = 0;        // of the batch, or of the part of it
   uint64_t group_samples = 0;  // of all of the update
   bool last = false;           // of the update's
@@ -144,9 +144,9 @@ class Trainer {
   // It is left out where that is not finite: parameters, moments and Adam's count stay as they are. Returns
   // at once.
   void submit(uint64_t samples, uint64_t group_samples, bool last) {
-    submit(Share{.samples = samples, .group_samples = group_samples, .last = last});
+    submit(PartShare{.samples = samples, .group_samples = group_samples, .last = last});
   }
-  void submit(const Share& share);
+  void submit(const PartShare& share);
   // Replaces what `into` holds by what finished since the last call, in the order of submission. Losses come
   // a batch or two later, so that the device never waits for the host; after finish() nothing is left to
   // come.
@@ -155,7 +155,7 @@ class Trainer {
   // For those who aren't alone: the same without an update, as part of the training's batch number `pass`. As
   // many may be under way as there are sets of inputs; take_part() waits for the oldest, and
   // adds the losses of its samples.
-  void submit_part(const Share& share, uint64_t pass);
+  void submit_part(const PartShare& share, uint64_t pass);
   PartResult take_part(double& loss_sum);
   uint64_t parts_under_way() const { return open_parts_.size(); }
   // The update by the sum of all gradients, [layout().elements]. Waits for it.
@@ -208,7 +208,7 @@ class Trainer {
   void complete(const Slot& slot, uint64_t samples);
   void write_step(Executable& executable, uint32_t set, uint64_t pass, uint64_t part);
   // Has the step work on what lies in the current set.
-  void submit_step(const Share& share, uint64_t pass);
+  void submit_step(const PartShare& share, uint64_t pass);
   void hand_over(Executable& executable, uint32_t set);
   void go_through(Executable& executable, std::string_view output, const Fill& fill, const TakeResults& take);
 

@@ -104,7 +104,7 @@ Trainer& TrainerTeam::next() {
   return trainer;
 }
 
-void TrainerTeam::submit(const Share& share) {
+void TrainerTeam::submit(const PartShare& share) {
   if (alone()) return first().submit(share);
   Trainer& trainer = next();
   on(next_, [&] { trainer.submit_part(share, first().counts().passes); });

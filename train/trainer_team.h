@@ -33,7 +33,7 @@ class TrainerTeam {
   // The one that the next part, or batch, goes to: its slot is free.
   Trainer& next();
   // Has it work on what was put there. After an update's last part the update is made.
-  void submit(const Share& share);
+  void submit(const PartShare& share);
   // As Trainer's.
   void take_results(std::vector<BatchResult>& into);
   void finish();
@@ -52,7 +52,7 @@ class TrainerTeam {
   // Of the update under way.
   struct Part {
     size_t device;
-    Share share;
+    PartShare share;
   };
   std::vector<Part> parts_;  // that were submitted
   size_t taken_ = 0;         // of them
