@@ -1,10 +1,14 @@
 // What a training's own test, eval and classify say of each of 200 pictures of odd shapes, many of which EXIF
 // data would turn.
+// jpeglib.h needs what comes before it.
+// clang-format off
+#include <cstddef>
+#include <cstdio>
 #include <jpeglib.h>
+// clang-format on
 #include <zlib.h>
 
 #include <catch2/catch_test_macros.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
