@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "train/data/dataset.h"
 #include "train/logs/training_log.h"
 #include "train/trainer.h"
 #include "train/validation.h"
@@ -43,6 +44,9 @@ struct TrainingIdentity {
   // Checksums of what is no part of a checkpoint: the weights that aren't trained, and a teacher's.
   uint64_t frozen = 0, teacher = 0;
 };
+
+// Says what a data set is, to tell it from others: its shape, how many samples, and a checksum of the labels.
+std::string fingerprint_of(const Dataset& data);
 
 void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const TrainingPosition& position,
                      const TrainingIdentity& identity);

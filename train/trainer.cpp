@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -418,6 +419,18 @@ Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   result.product = range.products.at(static_cast<size_t>(first - magnitudes.begin()));
   result.largest = *first;
   return result;
+}
+
+std::string sentence_of(const Trainer::InF32& in_f32, uint64_t batch, uint64_t epoch) {
+  std::string sentence = "f16 is why: in f32 the loss of batch " + std::to_string(batch) + " in epoch " +
+                         std::to_string(epoch) + " is finite";
+  if (!in_f32.product.empty()) {
+    char largest[32];
+    std::snprintf(largest, sizeof largest, "%.4g", static_cast<double>(in_f32.largest));
+    sentence +=
+        ", and " + in_f32.product + " multiplies numbers up to " + largest + ", where f16 ends at 65504";
+  }
+  return sentence + "; a training with --precision f32 holds them";
 }
 
 void Trainer::features(const Fill& fill, const TakeResults& take) {

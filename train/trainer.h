@@ -249,4 +249,7 @@ class Trainer {
   std::vector<float> sample_weights_;  // of the next batch
 };
 
+// Says that f16 is why the loss of a batch, counted from 1, isn't finite, which it is in f32.
+std::string sentence_of(const Trainer::InF32& in_f32, uint64_t batch, uint64_t epoch);
+
 }  // namespace vitrine

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -153,14 +152,6 @@ DatasetOptions dataset_options(const TrainConfig& config) {
                     static_cast<uint32_t>(c.image_width)},
           .classes = static_cast<uint32_t>(c.classes),
           .preprocess = preprocessing_of(config)};
-}
-
-std::string fingerprint_of(const Dataset& data) {
-  // FNV-1a of the labels: cheap, and another data set has others.
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (uint64_t i = 0; i < data.count(); ++i) hash = (hash ^ data.label(i)) * 0x100000001b3u;
-  return std::to_string(data.count()) + " samples of " + data.shape().to_string() + ", labels " +
-         std::to_string(hash) + (data.identity().empty() ? "" : ", " + data.identity());
 }
 
 TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, const Dataset& train,
@@ -335,15 +326,7 @@ void TrainingRun::look_for_f16(const LoaderOptions& loading) {
     return;  // there is no memory for it, say: then nothing is known, and the training goes on
   }
   if (!found.finite) return;
-  f16_sentence_ = "f16 is why: in f32 the loss of batch " + std::to_string(*look_at_ + 1) + " in epoch " +
-                  std::to_string(position_.epoch + 1) + " is finite";
-  if (!found.product.empty()) {
-    char largest[32];
-    std::snprintf(largest, sizeof largest, "%.4g", static_cast<double>(found.largest));
-    f16_sentence_ +=
-        ", and " + found.product + " multiplies numbers up to " + largest + ", where f16 ends at 65504";
-  }
-  f16_sentence_ += "; a training with --precision f32 holds them";
+  f16_sentence_ = sentence_of(found, *look_at_ + 1, position_.epoch + 1);
   if (events_ && events_->notice)
     events_->notice("an update is left out, because it is not finite; " + f16_sentence_);
 }

@@ -182,9 +182,6 @@ DatasetOptions dataset_options(const TrainConfig& config);
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},
                    const std::atomic<bool>* stop = nullptr);
 
-// Says what a data set is, to tell it from others: its shape, how many samples, and a checksum of the labels.
-std::string fingerprint_of(const Dataset& data);
-
 // Writes what open_model() reads: model.safetensors, config.json with the class names, and
 // preprocessor_config.json with the preprocessing that the training used. With LoRA an adapter takes the
 // place of the first, beside a model that is called `base`.
