@@ -403,9 +403,9 @@ Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   if (!samples) return {};
   complete(slot, *samples);
   std::ranges::fill(labels.subspan(*samples), 0u);
-  write_recipe_inputs(executable, 0, config_, pass, *samples);
-  write_step(executable, 0);
-  input_as<uint32_t>(executable, "step", 0)[VITRINE_STEP_NUMBER] = static_cast<uint32_t>(pass);
+  write_recipe_inputs(executable, 0, config_, pass,
+                      {.samples = *samples, .batch_samples = *samples, .parts = parts_});
+  write_step(executable, 0, pass, 0);
   hand_over(executable, 0);
   executable.wait(0);
   const auto finite = [](float value) { return std::isfinite(value); };

@@ -71,8 +71,6 @@ TrainingPosition next_epoch(const TrainingPosition& position) {
 }
 
 // More than this isn't taken of the host's memory for features: those of 1.3 million pictures for a width of
-// 768.
-constexpr uint64_t most_feature_bytes = uint64_t{4} << 30;
 
 TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
   TrainingIdentity identity{.config = config,
@@ -129,30 +127,6 @@ LoaderOptions once_as_stored(const Trainer& trainer) {
 }
 
 }  // namespace
-
-// Whether the device has to resize what the data set has.
-StepImages images_of(const Dataset& data, const TrainConfig& config) {
-  return data.preprocess() || config.random_resized_crop || config.augmentation.on() ? StepImages::pictures
-                                                                                     : StepImages::bytes;
-}
-
-bool trains_on_features(const TrainConfig& config, const Dataset& data) {
-  const uint64_t width = VisionTransformer(config.model).head_inputs_width();
-  return trains_on_fixed_features(config) && FeatureCache::bytes(data.count(), width) <= most_feature_bytes;
-}
-
-uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
-  const uint64_t batches = (samples + config.batch_size - 1) / config.batch_size;
-  return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
-}
-
-DatasetOptions dataset_options(const TrainConfig& config) {
-  const ViTConfig& c = config.model;
-  return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
-                    static_cast<uint32_t>(c.image_width)},
-          .classes = static_cast<uint32_t>(c.classes),
-          .preprocess = preprocessing_of(config)};
-}
 
 TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, const Dataset& train,
                          TrainingOptions options)
@@ -312,7 +286,7 @@ double TrainingRun::epoch_loss() const { return position_.loss_sum / static_cast
 // Whether the first update that f16 lost would have been one in f32: the same batch once more, with the
 // parameters that no update has changed since, unless one was under way.
 void TrainingRun::look_for_f16(const LoaderOptions& loading) {
-  if (!look_at_ || looked_) return;
+  if (!look_at_ || looked_ || parts_.count() > 1) return;
   settle();
   looked_ = true;
   LoaderOptions same = loading;

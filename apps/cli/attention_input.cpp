@@ -86,8 +86,7 @@ std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineSt
       write_picture_input(executable, 0, {&part, 1}, model_.preprocess.values(c.channels));
     };
   }
-  RangeGuard guard(
-      pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
+  RangeGuard guard(pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
   const auto run = [&] {
     ViTGraphOptions tapped = options;
     tapped.dtype = dtype;

@@ -41,7 +41,7 @@ class TrainingLog::File {
   File(std::filesystem::path path, uint64_t size, std::string_view first) : path_(std::move(path)) {
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor_ < 0) fail("open");
-    struct stat status {};
+    struct stat status{};
     if (fstat(descriptor_, &status) != 0) fail("look at");
     const auto there = static_cast<uint64_t>(status.st_size);
     std::string beginning(std::min<uint64_t>(there, first.size()), '\0');

@@ -1,0 +1,37 @@
+#include "model/vit/vision_transformer.h"
+#include "train/feature_cache.h"
+#include "train/trained_parameters.h"
+#include "train/training_run.h"
+
+namespace vitrine {
+namespace {
+
+// 768.
+constexpr uint64_t most_feature_bytes = uint64_t{4} << 30;
+
+}  // namespace
+
+StepImages images_of(const Dataset& data, const TrainConfig& config) {
+  return data.preprocess() || config.random_resized_crop || config.augmentation.on() ? StepImages::pictures
+                                                                                     : StepImages::bytes;
+}
+
+bool trains_on_features(const TrainConfig& config, const Dataset& data) {
+  const uint64_t width = VisionTransformer(config.model).head_inputs_width();
+  return trains_on_fixed_features(config) && FeatureCache::bytes(data.count(), width) <= most_feature_bytes;
+}
+
+uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
+  const uint64_t batches = (samples + config.batch_size - 1) / config.batch_size;
+  return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
+}
+
+DatasetOptions dataset_options(const TrainConfig& config) {
+  const ViTConfig& c = config.model;
+  return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),
+                    static_cast<uint32_t>(c.image_width)},
+          .classes = static_cast<uint32_t>(c.classes),
+          .preprocess = preprocessing_of(config)};
+}
+
+}  // namespace vitrine
