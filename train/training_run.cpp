@@ -70,7 +70,6 @@ TrainingPosition next_epoch(const TrainingPosition& position) {
   return {.epoch = position.epoch + 1, .history = position.history};
 }
 
-// More than this isn't taken of the host's memory for features: those of 1.3 million pictures for a width of
 
 TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
   TrainingIdentity identity{.config = config,

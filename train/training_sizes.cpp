@@ -6,6 +6,7 @@
 namespace vitrine {
 namespace {
 
+// More than this isn't taken of the host's memory for features: those of 1.3 million pictures for a width of
 // 768.
 constexpr uint64_t most_feature_bytes = uint64_t{4} << 30;
 
