@@ -1,10 +1,17 @@
 // A Vulkan layer that tells what a program's compute pipelines are made of and what the driver's compiler
-// says of them: one JSON line a pipeline, appended to the file that VITRINE_CAPTURE names ("FILE", or
-// "FILE+code" for the machine's code, too). Whoever wrote the shaders, the figures are made the same way: as
-// the program has them, and with none, one and two passes through the main loop (passes.h).
+// says of them, and how they are launched: one JSON line a pipeline, and one a launch, appended to the file
+// that VITRINE_CAPTURE names. Whoever wrote the shaders, the figures are made the same way: as the program
+// has them, and with none, one and two passes through the main loop (passes.h).
+//
+// Behind the file's name may stand "+code", for the machine's code, and what compilers are told where passes
+// are counted: "+push10=1" that the push constants' member 10 is 1, so that they drop the code for what isn't
+// so,
+// "+constant9=0" that specialization constant 9 is 0: ncnn reads the loop's length from a push constant then.
+// (A compiler that knows it sees that what would follow two passes can't be.)
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan_core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include "bench/capture/passes.h"
@@ -28,7 +36,8 @@ using Json = nlohmann::ordered_json;
 #define CAPTURE_NEXT_OF_DEVICE(X) \
   X(vkDestroyDevice) X(vkCreateShaderModule) X(vkDestroyShaderModule) X(vkCreateComputePipelines) \
   X(vkDestroyPipeline) X(vkGetPipelineExecutablePropertiesKHR) X(vkGetPipelineExecutableStatisticsKHR) \
-  X(vkGetPipelineExecutableInternalRepresentationsKHR) X(vkSetDebugUtilsObjectNameEXT)
+  X(vkGetPipelineExecutableInternalRepresentationsKHR) X(vkSetDebugUtilsObjectNameEXT) X(vkCmdBindPipeline) \
+  X(vkCmdPushConstants) X(vkCmdDispatch)
 // clang-format on
 
 struct Instance {
@@ -49,6 +58,8 @@ struct State {
   std::mutex mutex;
   std::map<const void*, Instance> instances;
   std::map<const void*, Device> devices;
+  std::map<VkCommandBuffer, VkPipeline> bound;
+  std::map<VkCommandBuffer, std::vector<uint32_t>> pushed;
 };
 State& state() {
   static auto* kept = new State;
@@ -64,18 +75,25 @@ Device& device_of(const void* object) {
   return state().devices.at(key_of(object));
 }
 
-// The file to write, and whether the machine's code is wanted.
+// The file to write, whether the machine's code is wanted, and what compilers are told where passes are
+// counted: specialization constants, and members of the push constants.
 struct Wish {
   std::string path = "/dev/null";
   bool code = false;
+  std::map<uint32_t, uint32_t> constants, pushed;
 };
 const Wish& wish() {
   static const Wish* made = [] {
     auto* one = new Wish;
-    if (const char* value = std::getenv("VITRINE_CAPTURE")) one->path = value;
-    constexpr std::string_view code = "+code";
-    one->code = one->path.ends_with(code);
-    if (one->code) one->path.resize(one->path.size() - code.size());
+    const char* value = std::getenv("VITRINE_CAPTURE");
+    std::istringstream parts(value ? value : "");
+    if (std::string path; std::getline(parts, path, '+')) one->path = path;
+    for (std::string part; std::getline(parts, part, '+');) {
+      uint32_t id = 0, known = 0;
+      if (std::sscanf(part.c_str(), "constant%u=%u", &id, &known) == 2) one->constants[id] = known;
+      if (std::sscanf(part.c_str(), "push%u=%u", &id, &known) == 2) one->pushed[id] = known;
+      one->code |= part == "code";
+    }
     return one;
   }();
   return *made;
@@ -253,6 +271,27 @@ Json compile(const Device& device, VkDevice handle, const VkComputePipelineCreat
   return figures;
 }
 
+// Specialization constants, some of them with other values of 32 bits.
+class Respecialized {
+ public:
+  Respecialized(const VkSpecializationInfo& constants, const std::map<uint32_t, uint32_t>& values)
+      : data_(static_cast<const char*>(constants.pData), constants.dataSize), constants_(constants) {
+    for (uint32_t i = 0; i < constants.mapEntryCount; ++i) {
+      const VkSpecializationMapEntry& entry = constants.pMapEntries[i];
+      const auto found = values.find(entry.constantID);
+      if (found != values.end() && entry.size == 4) std::memcpy(&data_[entry.offset], &found->second, 4);
+    }
+    constants_.pData = data_.data();
+  }
+  Respecialized(const Respecialized&) = delete;
+  Respecialized& operator=(const Respecialized&) = delete;
+  const VkSpecializationInfo* get() const { return &constants_; }
+
+ private:
+  std::string data_;
+  VkSpecializationInfo constants_;
+};
+
 Json describe(const Device& device, VkDevice handle, const VkComputePipelineCreateInfo& info,
               const std::vector<uint32_t>& words) {
   std::map<uint32_t, uint32_t> given;
@@ -281,8 +320,16 @@ Json describe(const Device& device, VkDevice handle, const VkComputePipelineCrea
   if (!loop) return line;
   line["loop"] = {
       {"selections", loop->selections}, {"inner_loops", loop->inner_loops}, {"barrier", loop->has_barrier}};
+  VkComputePipelineCreateInfo counted = info;
+  std::optional<Respecialized> others;
+  if (info.stage.pSpecializationInfo) {
+    counted.stage.pSpecializationInfo =
+        others.emplace(*info.stage.pSpecializationInfo, wish().constants).get();
+  }
+  const std::vector<uint32_t> known = with_push_constants(words, wish().pushed);
+  if (!wish().pushed.empty()) line["known"] = compile(device, handle, counted, known);
   for (const uint32_t passes : {0, 1, 2}) {
-    line["passes"].push_back(compile(device, handle, info, with_passes(words, *loop, passes)));
+    line["passes"].push_back(compile(device, handle, counted, with_passes(known, *loop, passes)));
   }
   return line;
 }
@@ -319,6 +366,38 @@ VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice handle, const VkDebugUtilsObjec
   return device_of(handle).vkSetDebugUtilsObjectNameEXT(handle, info);
 }
 
+// What is launched, and how often: programs make pipelines that they then don't use.
+VKAPI_ATTR void VKAPI_CALL bind(VkCommandBuffer commands, VkPipelineBindPoint point, VkPipeline pipeline) {
+  if (point == VK_PIPELINE_BIND_POINT_COMPUTE) {
+    const std::lock_guard lock(state().mutex);
+    state().bound[commands] = pipeline;
+  }
+  device_of(commands).vkCmdBindPipeline(commands, point, pipeline);
+}
+
+VKAPI_ATTR void VKAPI_CALL push(VkCommandBuffer commands, VkPipelineLayout layout, VkShaderStageFlags stages,
+                                uint32_t offset, uint32_t size, const void* values) {
+  {
+    const std::lock_guard lock(state().mutex);
+    std::vector<uint32_t>& pushed = state().pushed[commands];
+    pushed.resize(std::max<size_t>(pushed.size(), (offset + size) / 4));
+    std::memcpy(pushed.data() + offset / 4, values, size);  // both are multiples of four
+  }
+  device_of(commands).vkCmdPushConstants(commands, layout, stages, offset, size, values);
+}
+
+VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::vector<uint32_t> pushed;
+  {
+    const std::lock_guard lock(state().mutex);
+    pipeline = state().bound[commands];
+    pushed = state().pushed[commands];
+  }
+  write_line({{"pipeline", reinterpret_cast<uint64_t>(pipeline)}, {"groups", {x, y, z}}, {"pushed", pushed}});
+  device_of(commands).vkCmdDispatch(commands, x, y, z);
+}
+
 VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks* callbacks) {
   if (handle == VK_NULL_HANDLE) return;
   const void* key = key_of(handle);
@@ -332,7 +411,7 @@ PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* n
 
 // Compiles only where the function is what Vulkan calls under that name.
 #define CAPTURE_HOOK(name, function) \
-  { #name, reinterpret_cast < PFN_vkVoidFunction>(static_cast <PFN_##name>(&function)) }
+  {#name, reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##name>(&function))}
 
 PFN_vkVoidFunction find_hook(std::string_view name) {
   static const std::map<std::string_view, PFN_vkVoidFunction> hooks{
@@ -344,6 +423,9 @@ PFN_vkVoidFunction find_hook(std::string_view name) {
       CAPTURE_HOOK(vkCreateShaderModule, create_module),
       CAPTURE_HOOK(vkDestroyShaderModule, destroy_module),
       CAPTURE_HOOK(vkCreateComputePipelines, create_pipelines),
+      CAPTURE_HOOK(vkCmdBindPipeline, bind),
+      CAPTURE_HOOK(vkCmdPushConstants, push),
+      CAPTURE_HOOK(vkCmdDispatch, dispatch),
       CAPTURE_HOOK(vkSetDebugUtilsObjectNameEXT, set_name)};
   const auto found = hooks.find(name);
   return found == hooks.end() ? nullptr : found->second;

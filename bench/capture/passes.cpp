@@ -20,6 +20,10 @@ enum : uint32_t {
   OpSpecConstantOp = 52,  // the last
   OpFunction = 54,
   OpFunctionCall = 57,
+  OpVariable = 59,
+  OpLoad = 61,
+  OpAccessChain = 65,
+  OpCopyObject = 83,
   OpIAdd = 128,
   OpULessThan = 176,
   OpControlBarrier = 224,
@@ -32,7 +36,7 @@ enum : uint32_t {
   OpSwitch = 251,
   OpReturn = 253,
 };
-constexpr uint32_t header_words = 5, unroll = 1, scope_workgroup = 2;
+constexpr uint32_t header_words = 5, unroll = 1, scope_workgroup = 2, storage_push = 9;
 
 struct Instruction {
   uint32_t opcode = 0;
@@ -215,6 +219,43 @@ std::optional<MainLoop> main_loop_of(std::span<const uint32_t> words) {
     }
   }
   return found;
+}
+
+std::vector<uint32_t> with_push_constants(std::span<const uint32_t> words,
+                                          const std::map<uint32_t, uint32_t>& members) {
+  const std::vector<Instruction> all = instructions_of(words);
+  std::set<uint32_t> blocks, numbers;            // of push constants, and types of 32 bits
+  std::map<uint32_t, uint32_t> indices, chains;  // constants' values, and what pointers lead to
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> constants;  // by type and value
+  Writer out(words.first(header_words));
+  for (const Instruction& one : all) {
+    if (one.opcode == OpTypeInt && one[2] == 32) numbers.insert(one[1]);
+    if (one.opcode == OpConstant) indices[one[2]] = one[3];
+    if (one.opcode == OpVariable && one[3] == storage_push) blocks.insert(one[2]);
+    if (one.opcode == OpAccessChain && one.words.size() == 5 && blocks.contains(one[3])) {
+      const auto index = indices.find(one[4]);
+      const auto member = index == indices.end() ? members.end() : members.find(index->second);
+      if (member != members.end()) chains[one[2]] = member->second;
+    }
+    if (one.opcode == OpLoad && chains.contains(one[3]) && numbers.contains(one[1])) {
+      uint32_t& id = constants[{one[1], chains[one[3]]}];
+      if (id == 0) id = out.new_id();
+    }
+  }
+  bool written = false;
+  for (const Instruction& one : all) {
+    if (one.opcode == OpFunction && !written) {
+      written = true;
+      for (const auto& [key, id] : constants) out.put(OpConstant, {key.first, id, key.second});
+    }
+    const auto value = one.opcode == OpLoad ? chains.find(one[3]) : chains.end();
+    if (value != chains.end() && numbers.contains(one[1])) {
+      out.put(OpCopyObject, {one[1], one[2], constants[{one[1], value->second}]});
+    } else {
+      out.put(one);
+    }
+  }
+  return out.take();
 }
 
 std::vector<uint32_t> with_passes(std::span<const uint32_t> words, const MainLoop& loop, uint32_t passes) {

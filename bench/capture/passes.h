@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,6 +22,11 @@ struct MainLoop {
 // The largest loop that lies in no other and isn't to be unrolled; one with a barrier of the workgroup before
 // any without. Nothing for a module without loops. Throws Error(failed) for what is no well-formed module.
 std::optional<MainLoop> main_loop_of(std::span<const uint32_t> words);
+
+// The module with members of the push constants, by their number, replaced by what they are: words of 32 bits
+// that are loaded by themselves. Throws as above.
+std::vector<uint32_t> with_push_constants(std::span<const uint32_t> words,
+                                          const std::map<uint32_t, uint32_t>& members);
 
 // The module with exactly so many passes. Throws Error(failed) where the loop has no branch out of it, and
 // for none where that stands at its end.

@@ -15,6 +15,7 @@ namespace {
 
 using capture::main_loop_of;
 using capture::with_passes;
+using capture::with_push_constants;
 using Words = std::vector<uint32_t>;
 using namespace spirv;
 
@@ -205,6 +206,49 @@ TEST_CASE("every product's and attention's shader for GPUs has a main loop that 
             shader.words[3] + 6);  // ids: three constants and a counter, its successor, a comparison
     }
   }
+}
+
+TEST_CASE("members of push constants are replaced by what they are, and nothing else is") {
+  enum : uint32_t {
+    block = 50,
+    other,
+    pointer,
+    third,
+    decimal,
+    chain,
+    second,
+    loaded,
+    twice,
+    untouched,
+    elsewhere
+  };
+  SpirvBuilder module = begin_module();
+  module.op(OpTypeFloat, {decimal, 32}).op(OpConstant, {number, third, 2});
+  module.op(OpVariable, {pointer, block, 9}).op(OpVariable, {pointer, other, 12});
+  begin_function(module, entry);
+  module.op(OpAccessChain, {pointer, chain, block, third}).op(OpLoad, {number, loaded, chain});
+  module.op(OpLoad, {number, twice, chain}).op(OpLoad, {decimal, untouched, chain});
+  module.op(OpAccessChain, {pointer, second, other, third}).op(OpLoad, {number, elsewhere, second});
+  end_function(module);
+  const Words words = module.words();
+  CHECK(with_push_constants(words, {}) == words);
+  CHECK(with_push_constants(words, {{1, 7}, {3, 7}}) == words);
+
+  const Words known = with_push_constants(words, {{2, 41}});
+  std::map<uint32_t, uint32_t> values, copies;
+  std::vector<uint32_t> loads;
+  for (size_t at = 5; at < known.size(); at += known[at] >> 16) {
+    const uint32_t opcode = known[at] & 0xffff;
+    if (opcode == OpConstant && known[at + 1] == number) values[known[at + 2]] = known[at + 3];
+    if (opcode == OpCopyObject) copies[known[at + 2]] = known[at + 3];
+    if (opcode == OpLoad) loads.push_back(known[at + 2]);
+  }
+  REQUIRE(copies.size() == 2);
+  CHECK(values.at(copies.at(loaded)) == 41);
+  CHECK(copies.at(loaded) == copies.at(twice));
+  CHECK(loads == Words{untouched, elsewhere});
+  CHECK(known[3] == words[3] + 1);
+  CHECK(known.size() == words.size() + 4);
 }
 
 TEST_CASE("what is no module, or ends in an instruction, is refused") {
