@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Puts our kernels beside ggml's on every vendor's compiler: FLOPs per cycle of the main loop, spills, occupancy.
+"""Puts our kernels beside ggml's and ncnn's on every vendor's compiler: FLOPs per cycle of the main loop, spills, occupancy.
 
     bench/zoo_peers.py --devices navi31,turing     prints the table
     bench/zoo_peers.py --write                     writes it into docs/zoo_peers.md, which also says how it is made
     bench/zoo_peers.py --both-ways                 our products by this measure, and by zoo.py's
 
-Both programs run on make-believe GPUs (tests/zoo/with_device), where nothing executes, under a Vulkan layer
+All programs run on make-believe GPUs (tests/zoo/with_device), where nothing executes, under a Vulkan layer
 (bench/capture) that compiles each of their pipelines once more with one and with two passes through its main loop:
 what two cost more than one is the cost of a pass, whoever wrote the shader. Of what each system's own heuristics choose for
 ViT-B/16, batch 1 and 8, the best kernel stands in the table. Needs a build with -DVITRINE_BUILD_BENCH=ON and
-ggml (Debian: libggml-dev libggml0-backend-vulkan).
+ggml (Debian: libggml-dev libggml0-backend-vulkan); ncnn (PyPI) where --packages names the folder that it is in.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +29,7 @@ from zoo_figures import (DEVICES, HALVED, Work, attention_work, coopmat_work, fi
 TABLE = ROOT / "docs/zoo_peers.md"
 MARK = "<!-- bench/zoo_peers.py --write makes all that follows -->"
 SHOWN = ["vega10", "navi21", "navi31", "gfx1201", "turing", "ampere-174", "tgl", "dg2", "bmg", "adreno740", "m1"]
+HEADS = 12
 COLUMNS = ["device", "work", "system", "kernel", "tile", "threads", "registers", "spilled", "shared", "waves",
            "FLOP/cycle", "of peak", "bound by", "ours / theirs"]
 REGISTERS = ["VGPRs", "Number of GPRs", "Registers used", "GPRs", "Max live registers"]
@@ -43,13 +44,25 @@ GGML = [("f32", "ggml", ["--dtype", "f32", "--sums", "f32"], OFF),
         ("f16", "ggml", ["--dtype", "f16", "--sums", "f32"], {}),
         ("f16", "ggml, sums in f16", ["--dtype", "f16"], {})]
 
+# Of ncnn likewise: a model's type is nothing to it.
+NCNN = [("f32", "ncnn", ["--plain"]),
+        ("f16", "ncnn", ["--options", "use_fp16_arithmetic=0"]),
+        ("f16", "ncnn, sums in f16", [])]
+SYSTEMS = ["Vitrine", "ggml", "ggml, operands in f16", "ggml, sums in f16", "ncnn", "ncnn, sums in f16"]
+OWN_CONSTANTS = 233  # ncnn's shaders have the workgroup's size from here on
+# Constant 9 is the length of a product's loop; at these places of the push constants stands how the operands are packed, which
+# is asked inside. Compilers are told that they aren't, as all but proj's are that way (proj's is left out).
+NCNN_KNOWN = "+constant9=0+push10=1+push11=1+push12=1"
+NCNN_PACKED = {15: (11, 12), 18: (11, 12), 27: (10, 11)}  # by the number of a product's constants
 
-def run_captured(device, command, environment):
-    """A program's stdout, and what the layer wrote of its pipelines, with the names that it gave them."""
+
+def run_captured(device, command, environment, more=""):
+    """A program's stdout, and what the layer wrote of its pipelines, with the names that it gave them. `more` is of
+    bench/capture/layer.cpp."""
     with tempfile.TemporaryDirectory() as folder:
         capture = pathlib.Path(folder) / "pipelines"
         layer = {"VK_LAYER_PATH": str(ROOT / "build/release/bench"), "VK_INSTANCE_LAYERS": "VK_LAYER_VITRINE_capture",
-                 "VITRINE_CAPTURE": str(capture), "VITRINE_CACHE_DIR": folder, "VITRINE_DEVICE": ""}
+                 "VITRINE_CAPTURE": f"{capture}{more}", "VITRINE_CACHE_DIR": folder, "VITRINE_DEVICE": ""}
         if DEVICES[device].driver == "anv":
             layer["VITRINE_CAPTURE"] += "+code"
         done = subprocess.run([ROOT / "tests/zoo/with_device", device, *command], capture_output=True, text=True,
@@ -61,10 +74,12 @@ def run_captured(device, command, environment):
         raise RuntimeError(f"{pathlib.Path(command[0]).name} on '{device}' exited with {done.returncode}: "
                            f"{(done.stderr.strip().splitlines() or ['nothing on stderr'])[-1]}")
     names = {line["pipeline"]: line["name"] for line in lines if "name" in line}
+    launched = {line["pipeline"]: line["pushed"] for line in lines if "groups" in line}
     for line in lines:
         if "error" in line:
             raise RuntimeError(f"{names.get(line['pipeline'], 'a pipeline')} on '{device}': {line['error']}")
-    return done.stdout, [{**line, "name": names.get(line["pipeline"], "")} for line in lines if "constants" in line]
+    return done.stdout, [{**line, "name": names.get(line["pipeline"], ""), "pushed": launched.get(line["pipeline"])}
+                         for line in lines if "constants" in line]
 
 
 def statistics(figures):
@@ -168,6 +183,73 @@ def ggml_kernels(device):
     return out, version
 
 
+def ncnn_kernel(one, number_size, halves):
+    """What a pipeline of ncnn's is: the kind of work, the shader's name, its tile and the work of a pass. They have no names, but
+    each shader has a number of constants of its own. Nothing for what copies, packs and adds."""
+    c = {int(i): value for i, value in one["constants"].items() if int(i) < OWN_CONSTANTS}
+    threads = one["workgroup"][0] * one["workgroup"][1] * one["workgroup"][2]
+    if sorted(c) != list(range(len(c))) or one["pushed"] is None:
+        return None
+    if any(one["pushed"][i] != 1 for i in NCNN_PACKED.get(len(c), ())):
+        return None
+    if len(c) == 15 and one["workgroup"] == [8, 8, 1]:  # 4 x 4 sums an invocation, rows of 8 of K and one of padding
+        size = one["shared_bytes"] // (2 * 8 * (8 + 1) * 4)
+        work = Work(2 * 8 * 4 * 4, 8 * (4 + 4) * size, halves=halves)
+        return "product", "gemm", "32x32 step 8, 4x4 a thread", work
+    if len(c) == 18:  # the same without shared memory: a subgroup's invocations hand each other what they loaded
+        m, n, k = (c[i] for i in (15, 16, 17))
+        return "product", "gemm_sg", f"{4 * m}x{4 * n} step {k}, 4x4 a thread", Work(2 * k * 4 * 4, halves=halves)
+    if len(c) == 27:
+        m, n, k, subgroup, blocks_m, blocks_n, blocks_k, groups_m, groups_n = (c[i] for i in range(18, 27))
+        work = Work(2 * m * n * k * blocks_m * blocks_n * blocks_k / subgroup, matrix=True, halves=halves)
+        tile = f"{m * blocks_m * groups_m}x{n * blocks_n * groups_n} step {k * blocks_k} of {m}x{n}x{k}"
+        return "product", "gemm_cm", tile, work
+    # Attention is two products, without tiles: a score, and four of the values, an invocation. A pass reads four of Q
+    # and of K, or a score and four of V, which caches give no faster than shared memory would.
+    if len(c) in (4, 6) and one.get("shared_bytes") == 0 and threads >= 64 and c[len(c) - 1 if len(c) == 4 else 4] == HEADS:
+        scores = len(c) == 6
+        work = Work(2 * 4, (8 if scores else 5) * number_size, halves=halves)
+        return ("scores", "qk_cross", "none", work) if scores else ("values", "qkv_cross", "none", work)
+    return None
+
+
+def ncnn_kernels(device, packages):
+    """The same as of ggml, of what ncnn launches; attention in its two halves."""
+    out, version = [], ""
+    for precision, system, arguments in NCNN:
+        command = [sys.executable, ROOT / "bench/peers/ncnn_operators.py", *arguments]
+        stdout, pipelines = run_captured(device, command, {"PYTHONPATH": str(packages.resolve())}, NCNN_KNOWN)
+        version = json.loads(stdout.splitlines()[-1])["version"]
+        for one in pipelines:
+            found = ncnn_kernel(one, 4 if precision == "f32" else 2, system.endswith("sums in f16"))
+            if not found or not one.get("passes"):
+                continue
+            kind, name, tile, work = found
+            out.append((kind, precision, system, name, tile, work, 1, one))
+    missing = {(kind, precision, system) for precision, system, _ in NCNN for kind in ("product", "scores", "values")}
+    missing -= {kernel[:3] for kernel in out}
+    if missing:
+        raise RuntimeError(f"ncnn on '{device}': no kernel found for {sorted(missing)}; is it another version than the table's?")
+    return out, version
+
+
+def one_after_the_other(scores, values):
+    """A row of ncnn's attention from those of its two halves, which are as much work."""
+    slower, other = sorted((scores, values), key=lambda row: row[1])
+    row = list(slower[0])
+    row[1], row[3] = row[1].replace("scores", "attention").replace("values", "attention"), f"{scores[0][3]}, {values[0][3]}"
+    for i in (COLUMNS.index("registers"), COLUMNS.index("spilled")):
+        row[i] = max(row[i], other[0][i], key=float)
+    i = COLUMNS.index("waves")
+    row[i] = min(row[i], other[0][i], key=float)
+    if not slower[1]:
+        return row, 0
+    flops = 2 / (1 / slower[1] + 1 / other[1])
+    share = float(row[11].removesuffix(" %")) * flops / slower[1]
+    row[10], row[11] = text_of_rate(flops), f"{share:.0f} %"
+    return row, flops
+
+
 def issue_cycles(assembly, lanes):
     """Cycles in which Intel's engine issues a pass through the main loop, read from its assembly: an instruction takes
     as many as it has lanes over the engine's, and loops inside are walked as often as the compiler assumes. And the
@@ -196,6 +278,10 @@ def pass_of(driver, s, passes):
     return (two, one, inside) if unrolled else (s, none, inside)
 
 
+def text_of_rate(flops):
+    return "-" if not flops else f"{flops:.2f}" if flops < 10 else text_of(flops)
+
+
 def row_of(device_name, kind, precision, system, name, tile, work, times, pipeline):
     """A row of the table, and its FLOPs per cycle."""
     device = DEVICES[device_name]
@@ -206,7 +292,8 @@ def row_of(device_name, kind, precision, system, name, tile, work, times, pipeli
     shared = pipeline.get("shared_bytes") or s.get("Workgroup Memory Size", 0)
     waves = waves_of(device, s, subgroup, threads, shared)
     if device.driver == "anv":
-        cycles, inside = issue_cycles(pipeline["figures"][0]["code"]["GEN Assembly"], device.f32_lanes)
+        assembly = pipeline.get("known", pipeline["figures"])[0]["code"]["GEN Assembly"]
+        cycles, inside = issue_cycles(assembly, device.f32_lanes)
         rate = work.flops * subgroup / max(cycles, work.flops * subgroup / peak_of(device, work))
         bound = "issue" if rate < 0.9 * peak_of(device, work) else "arithmetic"
     else:
@@ -216,23 +303,27 @@ def row_of(device_name, kind, precision, system, name, tile, work, times, pipeli
             work = Work(work.flops * half, work.shared_read * half, work.matrix, work.halves)
         more, less, inside = pass_of(device.driver, s, [statistics(passes) for passes in pipeline["passes"]])
         rate, bound = rate_of(device, work, more, less, waves, subgroup, times)
+    if bound == "shared memory" and not shared:
+        bound = "cache"
     # How often a loop is walked that should have been unrolled, the compiler doesn't know.
     if times and inside > 0:
         rate, bound = None, "an inner loop"
     registers = next((s[word] for word in REGISTERS if word in s), None)
     spilled = max((s[word] for word in SPILLS if word in s), default=0)
     flops = rate * device.units if rate else None
-    shown = "-" if not flops else f"{flops:.2f}" if flops < 10 else text_of(flops)
     share = f"{100 * rate / peak_of(device, work):.0f} %" if rate else "-"
     return [device_name, f"{kind} {precision}", system, name, tile.replace(" ", "_"), *map(text_of, [
-        threads, registers, spilled, shared, waves]), shown, share, bound], flops or 0
+        threads, registers, spilled, shared, waves]), text_of_rate(flops), share, bound], flops or 0
 
 
-def rows_of(device):
-    """The best kernel of each system and work."""
+def rows_of(device, packages):
+    """The best kernel of each system and work; ncnn's where there is a folder of packages."""
     lines, pipelines = doctor(device)
     ours = vitrine_kernels(device, lines, pipelines)
     theirs, version = ggml_kernels(device)
+    if packages:
+        more, ncnn_version = ncnn_kernels(device, packages)
+        theirs, version = theirs + more, f"{version}; {ncnn_version}"
     best = {}
     every = [(kind, precision, "Vitrine", *rest) for kind, precision, *rest in ours] + theirs
     for kernel in every:
@@ -240,12 +331,14 @@ def rows_of(device):
         key = (row[1], row[2])
         if key not in best or flops > best[key][1]:
             best[key] = row, flops
+    for precision, system, _ in NCNN if packages else []:
+        halves = [best.pop((f"{half} {precision}", system)) for half in ("scores", "values")]
+        best[f"attention {precision}", system] = one_after_the_other(*halves)
     works = [f"{kind} {precision}" for kind in ("product", "attention") for precision in ("f32", "f16")]
-    systems = ["Vitrine", "ggml", "ggml, operands in f16", "ggml, sums in f16"]
     out = []
     for work in works:
         own = best.get((work, "Vitrine"), (None, 0))[1]
-        for system in systems:
+        for system in SYSTEMS:
             if (work, system) not in best:
                 continue
             row, flops = best[work, system]
@@ -283,6 +376,7 @@ def main():
     parser.add_argument("--devices", help=f"by tests/zoo/with_device's names, which these are of: {','.join(SHOWN)}")
     parser.add_argument("--write", action="store_true", help="write the document")
     parser.add_argument("--both-ways", action="store_true", help="our products by passes, and by half a step of K")
+    parser.add_argument("--packages", type=pathlib.Path, help="folder that pip install --target put ncnn into")
     options = parser.parse_args()
     devices = options.devices.split(",") if options.devices else SHOWN
     unknown = [device for device in devices if device not in DEVICES]
@@ -290,6 +384,8 @@ def main():
         parser.error(f"--devices has '{unknown[0]}', there are: {', '.join(DEVICES)}")
     if options.write and devices != SHOWN:
         parser.error("--write needs all devices: it writes the whole table")
+    if options.packages and not (options.packages / "ncnn").is_dir():
+        parser.error(f"--packages: there is no ncnn in '{options.packages}'; pip install --no-deps --target FOLDER ncnn")
     for needed in ("vitrine", "bench/libvitrine_capture.so", "bench/ggml_operators"):
         if not (ROOT / "build/release" / needed).exists():
             parser.error(f"there is no build/release/{needed}; build it, with -DVITRINE_BUILD_BENCH=ON and ggml installed")
@@ -299,7 +395,7 @@ def main():
                 print("  ".join(row))
         return 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(rows_of, devices))
+        answers = list(pool.map(lambda device: rows_of(device, options.packages), devices))
     text = "\n".join(lines_of(answers)) + "\n"
     if options.write:
         above = TABLE.read_text().split(MARK, 1)[0]

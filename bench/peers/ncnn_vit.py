@@ -19,9 +19,8 @@ import numpy as np
 import torch
 
 import common
+from ncnn_options import set_options
 
-REDUCED = ("use_fp16_packed", "use_fp16_storage", "use_fp16_arithmetic", "use_bf16_packed", "use_bf16_storage",
-           "use_int8_packed", "use_int8_storage", "use_int8_arithmetic", "use_int8_inference")
 NO_BATCH = 233  # ncnn's word for it
 
 
@@ -50,20 +49,6 @@ def convert(pnnx, model, image, folder):
     return files
 
 
-def options_of(net, options):
-    """Turns on what was asked for; what ncnn has no such option for is an error."""
-    chosen = {"use_vulkan_compute": options.backend == "vulkan", "num_threads": options.threads}
-    if options.plain:
-        chosen.update({name: False for name in REDUCED if hasattr(net.opt, name)})
-    for one in filter(None, options.options.split(",")):
-        name, _, value = one.partition("=")
-        if value not in ("0", "1") or not hasattr(net.opt, name):
-            common.fail(f"--options: found '{one}', expected an option of ncnn's with =0 or =1")
-        chosen[name] = value == "1"
-    for name, value in chosen.items():
-        setattr(net.opt, name, value)
-
-
 def main():
     parser = common.parser(__doc__)
     parser.add_argument("--backend", choices=("vulkan", "cpu"), default="vulkan")
@@ -81,7 +66,8 @@ def main():
         folder = pathlib.Path(scratch)
         param, weights = convert(pnnx, model, image[:fed], folder)
         net = ncnn.Net()
-        options_of(net, options)
+        chosen = {"use_vulkan_compute": options.backend == "vulkan", "num_threads": options.threads}
+        set_options(net, chosen, options.plain, options.options)
         if options.backend == "vulkan":
             if not 0 <= options.device < ncnn.get_gpu_count():
                 common.fail(f"--device is {options.device}, and ncnn finds {ncnn.get_gpu_count()} Vulkan devices")

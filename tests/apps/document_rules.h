@@ -38,7 +38,7 @@ inline const NotRun not_run[] = {
     {"bench/gpu.sh", "needs a GPU"},
     {"bench/zoo.py", "takes many minutes with 33 make-believe GPUs; tests/zoo compiles for them"},
     {"bench/zoo_peers.py",
-     "takes minutes with make-believe GPUs, and compares with ggml, which no test installs"},
+     "takes minutes with make-believe GPUs, and compares with ggml and ncnn, which no test installs"},
     {"bench/desktop_frames.sh", "draws a window for minutes"},
     {"tests/drivers/with_driver", "lists drivers, or runs a command on one; tests/drivers says how"},
     {"tests/drivers/run_whole", "runs the tests that this is one of, on another driver"},
