@@ -5,8 +5,7 @@
 
 Both begin with random weights and see the same number of pictures a step. Vitrine's are PNG files of the model's size that
 this script draws, neither mirrored nor cut, and its step is the second epoch's mean, with the reading of them; PyTorch's lie
-in memory as float32. Of the head alone there are two figures: what a batch costs the first time, when the trunk computes its
-features, and every time after that. Memory is the most that each process had resident; both run on the CPU.
+in memory as float32. The head alone learns from features that the trunk has computed before. Memory is the most that each process had resident; both run on the CPU.
 PyTorch needs timm and peft (PyPI) in the Python that runs this.
 """
 import argparse
@@ -40,7 +39,7 @@ def draw_pictures(folder, side, classes, steps, batch):
         small = Image.fromarray(random.integers(0, 256, (14, 14, 3), dtype=np.uint8))
         small.resize((side, side)).save(into / f"{number}.png")
     (folder / "test").mkdir()
-    for label in range(classes):
+    for label in range(min(classes, steps * batch)):
         into = folder / "test" / f"class{label}"
         into.mkdir()
         Image.new("RGB", (side, side)).save(into / "0.png")
@@ -74,11 +73,8 @@ def vitrine(options, model, data, train):
                    f"{out}/run", "--train", train, "--batch-size", options.batch, "--epochs", 2, "--no-flip",
                    "--no-resized-crop"]
         lines = run(command, {}, options.limit)
-    first, second = [line for line in lines if "epoch" in line][:2]
-    made = {"step_ms": 1e3 * second["seconds"] / options.steps, "peak_rss_bytes": lines[-1]["peak_rss_bytes"]}
-    if train == "head":
-        made["features_ms"] = 1e3 * first["seconds"] / options.steps - made["step_ms"]
-    return made
+    second = [line for line in lines if "epoch" in line][1]
+    return {"step_ms": 1e3 * second["seconds"] / options.steps, "peak_rss_bytes": lines[-1]["peak_rss_bytes"]}
 
 
 def pytorch(options, train):
@@ -88,17 +84,14 @@ def pytorch(options, train):
 
 
 def table(rows):
-    print("| trained | system | ms a step | of a batch's features the first time | memory | PyTorch's time / Vitrine's |")
-    print("|---|---|---|---|---|---|")
+    print("| trained | system | ms a step | memory | PyTorch's time / Vitrine's |")
+    print("|---|---|---|---|---|")
     for row in rows:
         if "refused" in row:
-            print(f"| {row['train']} | {row['system']} | {row['refused']} | | | |")
+            print(f"| {row['train']} | {row['system']} | {row['refused']} | | |")
             continue
-        features = f"{row['features_ms']:.0f} ms" if "features_ms" in row else "–"
         ratio = f"{row['times_vitrine']:.2f}" if "times_vitrine" in row else "1"
-        if "features_times_vitrine" in row:
-            ratio += f", features {row['features_times_vitrine']:.2f}"
-        print(f"| {row['train']} | {row['system']} | {row['step_ms']:.1f} ({row['least']:.1f} to {row['most']:.1f}) | {features} "
+        print(f"| {row['train']} | {row['system']} | {row['step_ms']:.1f} ({row['least']:.1f} to {row['most']:.1f}) "
               f"| {row['peak_rss_bytes'] / 2**20:.0f} MiB | {ratio} |")
 
 
@@ -107,13 +100,8 @@ def summarise(train, system, rounds, ours=None):
     steps = [one["step_ms"] for one in rounds]
     row.update(step_ms=statistics.median(steps), least=min(steps), most=max(steps),
                peak_rss_bytes=max(one["peak_rss_bytes"] for one in rounds))
-    if "features_ms" in rounds[0]:
-        row["features_ms"] = statistics.median(one["features_ms"] for one in rounds)
     if ours:  # round by round, so that what both suffered in one round cancels
         row["times_vitrine"] = statistics.median(a["step_ms"] / b["step_ms"] for a, b in zip(rounds, ours))
-        if "features_ms" in row:
-            row["features_times_vitrine"] = statistics.median(
-                a["features_ms"] / b["features_ms"] for a, b in zip(rounds, ours))
     return row
 
 

@@ -5,8 +5,7 @@
 
 A JSON line: {"step_ms": the median, "least_ms", "peak_rss_bytes", "threads"}. AdamW and label smoothing, as
 `vitrine train` fine-tunes by itself. The batch lies in memory as float32, so that reading pictures costs nothing here.
-Of `head` two more: "features_ms", the trunk's way forward of one batch, and "step_ms" is a step of the head on features
-that were kept. timm, and peft for lora, come from PyPI.
+Of `head` "step_ms" is a step on features that were kept. timm, and peft for lora, come from PyPI.
 """
 import argparse
 import json
@@ -51,11 +50,9 @@ def measure(options):
     line = {}
     forward, seen = model, pictures
     if options.train == "head":
-        def features():
-            with torch.no_grad():
-                return model.forward_head(model.forward_features(pictures), pre_logits=True)
-        line["features_ms"] = timed(features, options.steps)["step_ms"]
-        forward, seen = model.get_classifier(), features()
+        with torch.no_grad():
+            seen = model.forward_head(model.forward_features(pictures), pre_logits=True)
+        forward = model.get_classifier()
         model = forward
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4, weight_decay=0.05, fused=True)
 
