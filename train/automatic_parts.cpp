@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <vector>
 
+#include "model/run/runner.h"
 #include "runtime/graph/executable.h"
 #include "runtime/graph/plan.h"
 #include "runtime/tune/choice_store.h"
@@ -16,24 +18,6 @@
 
 namespace vitrine {
 namespace {
-
-// Of the device's memory: activations, and what goes in and comes out.
-uint64_t bytes_of(const Plan& plan) {
-  uint64_t in_and_out = 0;
-  for (const auto* ids : {&plan.inputs, &plan.outputs}) {
-    for (const ValueId id : *ids) in_and_out += plan.graph->value(id).bytes();
-  }
-  return plan.arena_bytes() + Executable::io_sets * in_and_out;
-}
-
-uint64_t free_bytes(const Device& device) {
-  uint64_t most = 0;
-  const std::vector<HeapBudget> budgets = device.heap_budgets();
-  for (size_t i = 0; i < budgets.size(); ++i) {
-    if (device.capabilities().heaps[i].device_local) most = std::max(most, budgets[i].free_bytes());
-  }
-  return most;
-}
 
 std::string size_text(uint64_t bytes) {
   char text[32];
@@ -83,7 +67,7 @@ class Estimate {
       if (images_ == StepImages::pictures)
         pictures =
             config.batch_size * config.model.image_height * config.model.image_width * sizeof(uint32_t);
-      return bytes_of(step) + bytes_of(test) + std::max(step.constant_bytes(), test.constant_bytes()) +
+      return run_bytes(step) + run_bytes(test) + std::max(step.constant_bytes(), test.constant_bytes()) +
              buffers * layout_.elements * sizeof(float) + pictures;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::failed && error.code() != ErrorCode::usage) throw;
@@ -104,15 +88,19 @@ class Estimate {
 
 FittingParts fitting_parts(const TrainConfig& config, const Dataset& data, std::span<Device* const> devices,
                            const TrainingOptions& options, uint64_t wanted) {
+  if (std::max<uint64_t>(wanted, 1) >= config.batch_size) return {.parts = wanted};  // no part is smaller
   const Estimate estimate(config, data, options);
   // One that was opened several times has to hold as much.
   std::map<VkPhysicalDevice, uint64_t> shares;
-  for (const Device* device : devices) ++shares[device->physical()];
+  std::vector<const Device*> different;
+  for (const Device* device : devices) {
+    if (++shares[device->physical()] == 1) different.push_back(device);
+  }
   std::string too_much;
   const auto fits = [&](uint64_t parts) {
-    for (const Device* device : devices) {
+    for (const Device* device : different) {
       const std::optional<uint64_t> needed = estimate.bytes(*device, parts);
-      const uint64_t free = free_bytes(*device) / shares[device->physical()];
+      const uint64_t free = free_device_bytes(*device) / shares[device->physical()];
       if (needed && *needed + *needed / 8 <= free) continue;
       if (too_much.empty()) {
         const std::string& name = device->capabilities().name;

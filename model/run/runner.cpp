@@ -7,28 +7,28 @@
 #include "runtime/util/error.h"
 
 namespace vitrine {
-namespace {
 
-// Of the device's memory: activations, what goes in and comes out (twice), and constants.
-uint64_t needed_bytes(const WeightStore& weights, const Plan& plan) {
+uint64_t run_bytes(const Plan& plan) {
   uint64_t in_and_out = 0;
   for (const auto* ids : {&plan.inputs, &plan.outputs}) {
     for (const ValueId id : *ids) in_and_out += plan.graph->value(id).bytes();
   }
-  return plan.arena_bytes() + Executable::io_sets * in_and_out + weights.missing_bytes(plan);
+  return plan.arena_bytes() + Executable::io_sets * in_and_out;
 }
 
-}  // namespace
-
-uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
-  const Device& device = weights.pipelines().device();
-  uint64_t free_bytes = 0;
+uint64_t free_device_bytes(const Device& device) {
+  uint64_t most = 0;
   const auto budgets = device.heap_budgets();
   for (size_t i = 0; i < budgets.size(); ++i) {
-    if (device.capabilities().heaps[i].device_local)
-      free_bytes = std::max(free_bytes, budgets[i].free_bytes());
+    if (device.capabilities().heaps[i].device_local) most = std::max(most, budgets[i].free_bytes());
   }
-  while (wanted > 1 && needed_bytes(weights, plan_of(wanted)) > free_bytes) wanted /= 2;
+  return most;
+}
+
+uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of) {
+  const uint64_t free_bytes = free_device_bytes(weights.pipelines().device());
+  const auto needed_bytes = [&](const Plan& plan) { return run_bytes(plan) + weights.missing_bytes(plan); };
+  while (wanted > 1 && needed_bytes(plan_of(wanted)) > free_bytes) wanted /= 2;
   return wanted;
 }
 

@@ -27,6 +27,13 @@ struct RunnerOptions {
   bool check_range = false;
 };
 
+// What running a plan takes of the device's memory beside constants and states: activations, and what goes in
+// and comes out (twice).
+uint64_t run_bytes(const Plan& plan);
+
+// What is free in the device's memory: in the heap that has most.
+uint64_t free_device_bytes(const Device& device);
+
 // The largest of wanted, wanted/2, wanted/4, ... whose plan fits into what memory is free, with the constants
 // that aren't there yet.
 uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::function<Plan(uint64_t)>& plan_of);
