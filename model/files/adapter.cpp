@@ -179,6 +179,12 @@ AdapterConfig read_adapter_config(const Path& file) {
     if (object.flag(key).value_or(false)) refuse(key, "false");
   }
   if (object.text("bias").value_or("none") != "none") refuse("bias", "\"none\"");
+  // The others change the base's own weights, when they are loaded too.
+  if (const Json* init = object.find("init_lora_weights"); init && init->is_string()) {
+    const auto& how = init->get_ref<const std::string&>();
+    if (how != "gaussian" && how != "eva" && how != "orthogonal")
+      refuse("init_lora_weights", "true, as PEFT saves it with path_initial_model_for_weight_conversion");
+  }
   if (const Json* alphas = object.find("alpha_pattern"); alphas && !alphas->empty()) {
     refuse("alpha_pattern", "one alpha for all layers");
   }
@@ -305,6 +311,7 @@ Model open_adapter(const ModelOptions& options, const Path& folder, const Warn& 
   const auto file = std::make_shared<const SafetensorsFile>(folder / adapter_weights_name);
   ModelOptions of_base = options;
   of_base.model = find_base(settings.base, folder);
+  of_base.is_base = true;
   // What Vitrine leaves beside an adapter; PEFT doesn't.
   std::optional<ViTConfig> own;
   Json json;
@@ -355,7 +362,10 @@ Model open_adapter(const ModelOptions& options, const Path& folder, const Warn& 
                  : "one beside a linear layer of a block, such as " + in_quotes(layers.front().name));
       }
       MergedPair& pair = pairs[static_cast<size_t>(layer - layers.begin())];
-      (of_pair->up ? pair.up : pair.down) = &tensor;
+      const TensorInfo*& matrix = of_pair->up ? pair.up : pair.down;
+      if (matrix)
+        fail(*file, tensor, "one beside each layer, and " + in_quotes(matrix->name, 120) + " is there");
+      matrix = &tensor;
       continue;
     }
     std::string whose;

@@ -269,7 +269,14 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& model, const 
 Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
   const std::filesystem::path path = find_checkpoint(options.model, warn);
-  if (is_adapter(path)) return open_adapter(options, path, warn);
+  if (is_adapter(path)) {
+    if (options.is_base) {
+      throw Error(ErrorCode::bad_file,
+                  "the base model " + shown(path) +
+                      " is an adapter itself, expected a model (vitrine merge makes one)");
+    }
+    return open_adapter(options, path, warn);
+  }
   const std::filesystem::path config_path = path / "config.json";
   const bool has_config = is_folder(path) && path_exists(config_path);
   nlohmann::json json;

@@ -32,6 +32,7 @@ struct ModelOptions {
   uint64_t image_height = 0, image_width = 0;
   // Names the preprocessing (profile_named()), instead of what the model's files ask for.
   std::string profile;
+  bool is_base = false;  // of an adapter: then no adapter itself
 };
 
 struct Model {

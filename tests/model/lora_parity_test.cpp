@@ -1,5 +1,6 @@
 // LoRA against PEFT in float64: the losses of ten steps, all that was trained, and adapters that PEFT wrote.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
@@ -220,6 +221,17 @@ TEST_CASE("adapters that can't be followed are refused in one sentence") {
              ContainsSubstring("base_model_name_or_path"));
   CHECK_THAT(message({{"base_model_name_or_path", fs::absolute(good).string()}}, weights),
              ContainsSubstring("is an adapter itself"));
+  CHECK_THAT(message({{"init_lora_weights", "pissa"}}, weights), ContainsSubstring("init_lora_weights"));
+  // A training's folder, whose best/ is what is opened.
+  const test::TemporaryFolder run;
+  nlohmann::json itself = config;
+  itself["base_model_name_or_path"] = fs::absolute(run.path()).string();
+  run.file("best/" + std::string(adapter_config_name), itself.dump());
+  run.file("best/" + std::string(adapter_weights_name), weights);
+  for (const fs::path& opened : {run / "best", run.path()}) {
+    CHECK_THROWS_MATCHES(open_model({.model = opened}), Error,
+                         Catch::Matchers::MessageMatches(ContainsSubstring("is an adapter itself")));
+  }
   CHECK_THAT(message({{"base_model_name_or_path", fs::absolute(parity / "fixtures/timm_registers").string()}},
                      weights),
              ContainsSubstring("beside this layer") || ContainsSubstring("expected"));
