@@ -195,21 +195,21 @@ void write_adapter(const std::filesystem::path& folder, Trainer& trainer, const 
     if (is_head(parameter) && parameter.leaf == Leaf::weight)
       heads.push_back(library_head(parameter.module, config.model, naming));
   }
-  const nlohmann::json json{
-      {"peft_type", "LORA"},
-      {"base_model_name_or_path", base},
-      {"r", lora.rank},
-      {"lora_alpha", lora.alpha == std::floor(lora.alpha) ? nlohmann::json(static_cast<int64_t>(lora.alpha))
-                                                          : nlohmann::json(lora.alpha)},
-      {"lora_dropout", lora.dropout},
-      {"use_rslora", lora.rslora},
-      {"target_modules", modules},
-      {"modules_to_save", heads.empty() ? nlohmann::json() : nlohmann::json(heads)},
-      {"bias", "none"},
-      {"fan_in_fan_out", false},
-      {"inference_mode", true},
-      {"init_lora_weights", true},
-      {"task_type", nullptr}};
+  const nlohmann::json json{{"peft_type", "LORA"},
+                            {"base_model_name_or_path", base},
+                            {"r", lora.rank},
+                            {"lora_alpha", lora.alpha == std::floor(lora.alpha) && lora.alpha < 0x1p53
+                                               ? nlohmann::json(static_cast<int64_t>(lora.alpha))
+                                               : nlohmann::json(lora.alpha)},
+                            {"lora_dropout", lora.dropout},
+                            {"use_rslora", lora.rslora},
+                            {"target_modules", modules},
+                            {"modules_to_save", heads.empty() ? nlohmann::json() : nlohmann::json(heads)},
+                            {"bias", "none"},
+                            {"fan_in_fan_out", false},
+                            {"inference_mode", true},
+                            {"init_lora_weights", true},
+                            {"task_type", nullptr}};
   const std::string text = json.dump(2) + "\n";
   write_file_atomically(folder / adapter_config_name, std::as_bytes(std::span(text)));
   write_safetensors(

@@ -4,13 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "model/files/parameter_values.h"
-#include "model/files/preprocess_files.h"
 #include "model/files/safetensors.h"
-#include "model/files/safetensors_writer.h"
 #include "model/files/weights.h"
 #include "model/vit/vision_transformer.h"
 #include "runtime/util/atomic_file.h"
@@ -69,7 +66,6 @@ void require_fit(const TrainConfig& config, const Dataset& data) {
 TrainingPosition next_epoch(const TrainingPosition& position) {
   return {.epoch = position.epoch + 1, .history = position.history};
 }
-
 
 TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
   TrainingIdentity identity{.config = config,
@@ -149,6 +145,20 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
     throw Error(ErrorCode::usage,
                 "a training with LoRA begins with random weights, expected a model whose "
                 "adapter it can write (--model)");
+  }
+  if (trains_low_rank(config_) && !options_.out.empty()) {
+    const std::filesystem::path model = options_.out / "model.safetensors";
+    if (path_exists(model, ErrorCode::failed)) {
+      throw Error(ErrorCode::usage,
+                  shown(model) +
+                      " is there already, and would be read in place of the adapter, expected "
+                      "another folder to write to");
+    }
+    if (find_invalid_utf8(options_.base)) {
+      throw Error(ErrorCode::usage,
+                  "--model: " + in_quotes(options_.base) +
+                      " is not UTF-8, which adapter_config.json needs, expected another path");
+    }
   }
   const bool has_to = !options_.from.empty();
   const std::filesystem::path checkpoint = checkpoint_in(has_to ? options_.from : options_.out);

@@ -34,7 +34,15 @@ void merge(const MergeFlags& flags, const CommonOptions& common) {
   if (!model.labels.empty()) {
     for (uint64_t i = 0; i < model.config.classes; ++i) names.push_back(model.labels[i]);
   }
-  const std::filesystem::path out = flags.out;
+  const std::filesystem::path out = flags.out, base = model.adapter_base;
+  for (const std::filesystem::path& merged : {model.path, base, model.path / base}) {
+    std::error_code none;
+    if (std::filesystem::equivalent(merged, out, none)) {
+      throw Error(
+          ErrorCode::usage,
+          "--out: " + shown(out) + " is what is merged and would be overwritten, expected another folder");
+    }
+  }
   if (out.has_parent_path()) make_folders(out.parent_path());
   AtomicFolder folder(out, model_file_names());
   write_model_settings(folder.path(), model.config, model.preprocess, names);

@@ -129,6 +129,12 @@ DatasetOptions pictures_for(const ViTConfig& model, const std::optional<Preproce
   return dataset_options(config);
 }
 
+// Whether a configuration may name layers as the model's own library does.
+bool names_layers(const nlohmann::json& json) {
+  return json.is_object() && json.contains("lora") && json["lora"].is_object() &&
+         !json["lora"].contains("family");
+}
+
 // A training that begins with a model that was trained before.
 TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   TrainSetup setup;
@@ -138,7 +144,12 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
   if (!flags.config.empty()) {
     json = read_json(flags.config);
     names_model = json.is_object() && json.contains("model");
-    if (names_model) config = train_config_of(json, flags.config);
+    if (names_model) {
+      nlohmann::json first = json;
+      // Names of layers are the model's own, which isn't open yet.
+      if (names_layers(first)) first["lora"].erase("targets");
+      config = train_config_of(first, flags.config);
+    }
   }
   auto [height, width] = image_size_of("--image-size", flags.image_size);
   if (names_model && !height) {
@@ -150,6 +161,10 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
                                      .image_height = height,
                                      .image_width = width},
                                     warn);
+  if (names_layers(json) && model.naming.family) {
+    json["lora"].update({{"family", model.naming.family->name}, {"prefix", model.naming.prefix}});
+    if (names_model) config = train_config_of(json, flags.config);
+  }
   // What the configuration says of classes holds for the data too.
   const uint64_t said_classes = flags.classes.value_or(names_model ? config.model.classes : 0);
   std::optional<Preprocess> preprocess = config.preprocess;
@@ -167,12 +182,6 @@ TrainSetup from_model(const TrainFlags& flags, const CommonOptions& common) {
     fitted.image_width = model.config.image_width;
     config.model = fitted;
   } else if (!flags.config.empty()) {
-    // Names of layers are the model's own.
-    if (json.is_object() && json.contains("lora") && json["lora"].is_object() && model.naming.family) {
-      if (!json["lora"].contains("family")) {
-        json["lora"].update({{"family", model.naming.family->name}, {"prefix", model.naming.prefix}});
-      }
-    }
     config = train_config_of(json, flags.config, &fitted);
   } else {
     config = fine_tuning_recipe(flags.train.value_or("all"), flags.batch_size.value_or(fine_tuning_batch));
