@@ -83,12 +83,15 @@ void bench_train(const TrainBenchOptions& options, const CommonOptions& common) 
   TrainConfig config = read_train_config(options.config);
   for (const std::string& assignment : options.set) set_field(config.model, assignment);
   if (options.batch) config.batch_size = *options.batch;
+  config.parts = 1;  // what is timed is a batch that is whole
   if (options.trained) config.train = *options.trained;
   take_rank(config, "--trained", ErrorCode::usage);
-  const std::vector<Parameter> trained = trained_parameters(config, "--trained", ErrorCode::usage);
+  config.model.validate(options.config);
+  if (options.trained) trained_parameters(config, "--trained", ErrorCode::usage);
+  config.validate(options.config);
+  const std::vector<Parameter> trained = trained_parameters(config);
   uint64_t trained_numbers = 0;
   for (const Parameter& parameter : trained) trained_numbers += parameter.shape.elements();
-  config.validate(options.config);
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
   device->reset_peaks();
