@@ -396,12 +396,17 @@ Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   StepGraphOptions of_step{.images = images_};
   if (teacher_) of_step.teacher = teacher_->model;
   const F16RangeGraph range = make_f16_range_graph(config_, layout_, of_step);
-  Executable executable(*weights_, plan_of(range.graph), &states_, preparing_);
+  // Not preparing_: whoever stops a training that is under way wants to keep it.
+  GoOn go_on;
+  if (go_on_) go_on = [this](double) { return go_on_(); };
+  Executable executable(*weights_, plan_of(range.graph), &states_, go_on);
   const std::span<uint32_t> labels = input_as<uint32_t>(executable, "labels", 0);
   const Slot slot = slot_of(executable, 0, labels);
   const auto samples = fill(slot);
   if (!samples) return {};
   complete(slot, *samples);
+  if (pictures_ && config_.augmentation.on())
+    std::ranges::copy(pictures_->operations(), input_as<uint32_t>(executable, operations_input, 0).begin());
   std::ranges::fill(labels.subspan(*samples), 0u);
   write_recipe_inputs(executable, 0, config_, pass,
                       {.samples = *samples, .batch_samples = *samples, .parts = parts_});

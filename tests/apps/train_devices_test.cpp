@@ -117,7 +117,7 @@ TEST_CASE("a training on two devices that is killed at any moment goes on to the
 TEST_CASE("pictures of any size go to several devices part by part, to the same bytes") {
   test::test_device();
   const TrainSetting setting(R"({"batch_size": 14, "accumulation": 1, "epochs": 2,
-      "data": {"random_resized_crop": {}, "crop_padding": 0}})");
+      "data": {"random_resized_crop": {}, "crop_padding": 0, "rand_augment": "rand-m9-p1-mstd0.5-inc1"}})");
   for (const char* devices : {"0", "0,0"}) {
     const auto result = setting.train(devices, {"--devices", devices});
     INFO(result.err);
