@@ -12,33 +12,6 @@
 namespace vitrine::test {
 namespace {
 
-// Has the index be kept in a folder of the test's own, also of few files, and of those that are new.
-class CacheFolder {
- public:
-  CacheFolder() {
-    if (const char* before = std::getenv("VITRINE_CACHE_DIR")) before_ = before;
-    setenv("VITRINE_CACHE_DIR", (folder_ / "cache").c_str(), 1);
-  }
-  ~CacheFolder() {
-    if (before_.empty()) {
-      unsetenv("VITRINE_CACHE_DIR");
-    } else {
-      setenv("VITRINE_CACHE_DIR", before_.c_str(), 1);
-    }
-  }
-  std::vector<std::filesystem::path> files() const {
-    std::vector<std::filesystem::path> found;
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache", none))
-      found.push_back(entry);
-    return found;
-  }
-
- private:
-  TemporaryFolder folder_;
-  std::string before_;
-};
-
 const DatasetOptions options{.shape = {3, 2, 2}, .least_indexed = 1, .settled_seconds = -1e9};
 
 void write_picture(const TemporaryFolder& folder, const std::string& name, uint8_t value) {
@@ -125,6 +98,9 @@ TEST_CASE("an index of another state of the folder isn't read") {
   const TemporaryFolder folder;
   write_picture(folder, "train/cat/a.png", 1);
   write_picture(folder, "train/dog/c.png", 3);
+  // Earlier by more than a tick of the file system's clock.
+  std::filesystem::last_write_time(folder / "train/dog",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   REQUIRE(open_dataset(folder.path(), Split::train, options)->count() == 2);
   write_picture(folder, "train/dog/d.png", 4);
   REQUIRE(open_dataset(folder.path(), Split::train, options)->count() == 3);

@@ -4,6 +4,8 @@
 #include <zlib.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -99,5 +101,32 @@ inline bool has_pattern(const Dataset& dataset, uint64_t i, uint64_t number) {
   }
   return true;
 }
+
+// Has the index be kept in a folder of the test's own, also of few files, and of those that are new.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    if (const char* before = std::getenv("VITRINE_CACHE_DIR")) before_ = before;
+    setenv("VITRINE_CACHE_DIR", (folder_ / "cache").c_str(), 1);
+  }
+  ~CacheFolder() {
+    if (before_.empty()) {
+      unsetenv("VITRINE_CACHE_DIR");
+    } else {
+      setenv("VITRINE_CACHE_DIR", before_.c_str(), 1);
+    }
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> found;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache", none))
+      found.push_back(entry);
+    return found;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string before_;
+};
 
 }  // namespace vitrine::test

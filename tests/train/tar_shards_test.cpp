@@ -208,4 +208,45 @@ TEST_CASE("damaged shards are refused or read, and nothing else") {
   }
 }
 
+TEST_CASE("shards are looked through once, and again when one changes") {
+  const CacheFolder cache;
+  const TemporaryFolder folder;
+  const DatasetOptions kept{.shape = {3, 5, 4}, .least_indexed = 1, .settled_seconds = -1e9};
+  folder.file("train-0.tar", sample("a", 0, "1") + sample("b", 1, "0") + end);
+  folder.file("train-1.tar", sample("c", 2, "2") + end);
+  const std::string print = fingerprint_of(*open_dataset(folder.path(), Split::train, kept));
+  REQUIRE(cache.files().size() == 1);
+  const auto written = std::filesystem::last_write_time(cache.files()[0]);
+  const auto again = open_dataset(folder.path(), Split::train, kept);
+  CHECK(std::filesystem::last_write_time(cache.files()[0]) == written);  // not made anew
+  CHECK(fingerprint_of(*again) == print);
+  for (uint64_t i = 0; i < 3; ++i) CHECK(shows(*again, i, i));
+  folder.file("train-1.tar", sample("c", 2, "2") + sample("d", 3, "1") + end);
+  CHECK(open_dataset(folder.path(), Split::train, kept)->count() == 4);
+}
+
+TEST_CASE("labels of test shards that look like numbers are names where the training set has names") {
+  const TemporaryFolder folder;
+  std::string train;
+  for (int i = 1; i <= 12; ++i) {
+    const std::string name = std::to_string(i);
+    train += member(name + ".png", png(0)) + member(name + ".json", "{\"label\": \"" + name + "\"}");
+  }
+  train += member("x.png", png(0)) + member("x.json", "{\"label\": \"unknown\"}");
+  folder.file("train-0.tar", train + end);
+  folder.file("test-0.tar", member("t.png", png(0)) + member("t.json", "{\"label\": \"2\"}") + end);
+  // 1, 10, 11, 12, 2, ...
+  CHECK(open_dataset(folder.path(), Split::test, options)->label(0) == 4);
+}
+
+TEST_CASE("an archive beside the folder that it was unpacked to is no shard") {
+  const TemporaryFolder folder;
+  for (const char* part : {"train", "test"}) {
+    std::filesystem::create_directories(folder / part / "cat");
+    write_png(folder / (std::string(part) + "/cat/a.png"), 4, 5, 3, std::vector<uint8_t>(60));
+    folder.file(std::string(part) + ".tar", member("cat/a.png", png(0)) + end);
+  }
+  CHECK(open_dataset(folder.path(), Split::train, options)->class_names() == std::vector<std::string>{"cat"});
+}
+
 }  // namespace vitrine::test

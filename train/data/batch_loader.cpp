@@ -77,7 +77,7 @@ struct BatchLoader::State {
         sizes({set.count(), options.batch_size, options.drop_last},
               options.parts.value_or(BatchParts{.batch = options.batch_size, .part = options.batch_size})),
         sample_bytes(set.shape().bytes()),
-        moves(options.augmentation != Augmentation{}),
+        moves(options.augmentation.crop_padding != 0 || options.augmentation.flip),
         classes(options.balanced ? samples_of_classes(set) : SamplesOfClasses()) {
     check();
     begun = taken = options.first_epoch * sizes.parts() + options.first_batch;

@@ -60,12 +60,6 @@ ByteFile::~ByteFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-ByteFile::ByteFile(ByteFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      name_(std::move(other.name_)),
-      stamp_(other.stamp_),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
 void ByteFile::fail(const std::string& why) const {
   throw Error(ErrorCode::bad_file, "cannot read " + name_ + ": " + why);
 }

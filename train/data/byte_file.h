@@ -28,8 +28,8 @@ class ByteFile {
   // The same file later on. Error(bad_file) if it isn't what it was.
   ByteFile(std::filesystem::path path, const FileStamp& before);
   ~ByteFile();
-  ByteFile(ByteFile&& other) noexcept;
-  ByteFile& operator=(ByteFile&&) = delete;
+  ByteFile(const ByteFile&) = delete;
+  ByteFile& operator=(const ByteFile&) = delete;
 
   const std::string& name() const { return name_; }  // for messages
   uint64_t size() const { return stamp_.bytes; }

@@ -27,7 +27,7 @@ struct Table {
 std::string text_of(const Path& path) {
   const ByteFile file(path);
   // A path and a label of each sample that can be numbered need less.
-  constexpr uint64_t most = uint64_t{1} << 40;
+  constexpr uint64_t most = uint64_t{1} << 36;
   if (file.size() > most)
     throw Error(ErrorCode::bad_file, file.name() + ": found " + std::to_string(file.size()) +
                                          " bytes, expected at most " + std::to_string(most));

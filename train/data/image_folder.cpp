@@ -8,6 +8,7 @@
 #include "train/data/dataset_kinds.h"
 #include "train/data/file_list.h"
 #include "train/data/picture_dataset.h"
+#include "train/data/split_files.h"
 
 namespace vitrine {
 namespace {
@@ -35,11 +36,7 @@ std::vector<std::string> folders_in(const Path& folder) {
 }
 
 std::optional<Path> split_folder(const Path& folder, Split split) {
-  if (split == Split::train)
-    return is_folder(folder / "train") ? std::optional(folder / "train") : std::nullopt;
-  const char* names[] = {"test", "val"};
-  if (split == Split::validation) std::ranges::reverse(names);
-  for (const char* name : names) {
+  for (const char* name : split_names(split)) {
     if (is_folder(folder / name)) return folder / name;
   }
   return std::nullopt;

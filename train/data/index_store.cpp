@@ -41,8 +41,7 @@ std::vector<std::byte> heading(const IndexKey& key) {
 }
 
 bool changed_just_now(const IndexKey& key) {
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(key.looked.time_since_epoch());
   const auto limit = static_cast<uint64_t>(now.count() - static_cast<int64_t>(1e9 * key.settled_seconds));
   return std::ranges::any_of(
       key.stamps, [&](const FileStamp& stamp) { return std::max(stamp.modified, stamp.changed) > limit; });

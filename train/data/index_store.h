@@ -1,6 +1,7 @@
 // What was found out about a large data set, kept in the cache folder, so that it is looked at once only.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +20,8 @@ struct IndexKey {
   // Of whatever the index was made from: with other stamps it is another one.
   std::vector<FileStamp> stamps;
   double settled_seconds = 3;  // see DatasetOptions
+  // About when the stamps were taken: what comes later may not show in them.
+  std::chrono::system_clock::time_point looked = std::chrono::system_clock::now();
 };
 
 // Nothing where there is none, where it is of other stamps, or where it isn't whole.

@@ -69,7 +69,10 @@ std::vector<Path> split_files(const Path& folder, Split split, std::string_view 
       std::vector<Path> files = files_in(place, extension);
       std::erase_if(files, [&](const Path& file) {
         const std::string stem = file.stem().string();
-        return stem != name && !stem.starts_with(name + "-");
+        // "train.tar" beside "train/" is what that was unpacked from.
+        std::error_code none;
+        const bool unpacked = stem == name && std::filesystem::is_directory(place / name, none);
+        return unpacked || (stem != name && !stem.starts_with(name + "-"));
       });
       if (files.empty()) files = files_in(place / name, extension);
       if (files.empty()) continue;

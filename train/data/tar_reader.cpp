@@ -83,7 +83,7 @@ class Reader {
   void member(const Header& header, uint64_t size, const std::function<void(const TarMember&)>& take) {
     const char type = header.type();
     const bool is_file = type == '0' || type == '\0' || type == '7';
-    TarMember found{.name = header.name(), .header = at_, .offset = at_ + block, .size = size};
+    TarMember found{.name = header.name(), .offset = at_ + block, .size = size};
     if (is_file) {
       if (long_name_) found.name = *long_name_;
       if (long_size_) found.size = *long_size_;

@@ -10,8 +10,8 @@
 namespace vitrine {
 
 struct TarMember {
-  std::string name;                           // with its folders
-  uint64_t header = 0, offset = 0, size = 0;  // in the archive: of its header, and of its bytes
+  std::string name;               // with its folders
+  uint64_t offset = 0, size = 0;  // of its bytes, in the archive
 };
 
 // Tells `take` every regular file in the archive, in its order. Nothing is unpacked. Error(bad_file) for an

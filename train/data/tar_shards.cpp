@@ -224,11 +224,15 @@ class TarShards : public PictureDataset {
           name_ + ": found no samples, expected pictures (KEY.jpg) with labels (KEY.cls) in the shards");
     }
     require_countable(name_, sizes_.size());
-    // Names are numbered as the training set has them; numbers need nobody.
+    // The training set decides: "2" may be a name there.
     std::optional<ShardIndex> train;
-    if (split != Split::train && !index.labels.numbers()) {
+    if (split != Split::train) {
       const std::vector<Path> training = split_files(folder, Split::train, ".tar");
       if (!training.empty()) train = index_of(training, stamps_of(training), options);
+      if (train && train->sizes.empty()) {
+        throw Error(ErrorCode::bad_file, shown(training.front().parent_path()) +
+                                             ": found no samples in the training shards, expected some");
+      }
     }
     NumberedLabels numbered = number_labels(train ? train->labels : index.labels, index.labels,
                                             options.classes, [&](uint64_t i) { return name_of(i); });
@@ -247,14 +251,13 @@ class TarShards : public PictureDataset {
     const size_t s = shard_of(i);
     // Opened for each: there may be more shards than a process may have files open.
     const ByteFile shard(shards_[s], stamps_[s]);
-    return decode_image(shard.read(offsets_[i], sizes_[i]), name_of(i));
+    return decode_image(shard.read(offsets_[i], sizes_[i]), name_in(shard, i));
   }
-
-  std::string name_of(uint64_t i) const override {
-    const size_t s = shard_of(i);
-    const ByteFile shard(shards_[s]);
+  std::string name_in(const ByteFile& shard, uint64_t i) const {
     return shard.name() + ", " + in_quotes(tar_member_name(shard, offsets_[i]));
   }
+
+  std::string name_of(uint64_t i) const override { return name_in(ByteFile(shards_[shard_of(i)]), i); }
 
   std::vector<Path> shards_;
   std::vector<FileStamp> stamps_;

@@ -17,6 +17,8 @@ constexpr std::string_view magic = "PAR1";
 constexpr uint64_t tail_bytes = 8;  // the metadata's size and the magic
 constexpr uint64_t most_metadata = uint64_t{256} << 20;
 constexpr size_t most_depth = 32;
+// Of columns and groups, and of the letters of a path: a few bytes of a file make each.
+constexpr size_t most_elements = 100'000, most_path = 4096;
 
 struct SchemaElement {
   std::string name;
@@ -107,6 +109,7 @@ RawGroup read_group(ThriftReader& in) {
     if (id == 1) {
       in.list(type, [&](Type element) {
         if (element != Type::structure) throw BadThrift{"a column that is no structure", false};
+        if (group.chunks.size() >= most_elements) throw BadThrift{"too many columns", false};
         group.chunks.push_back(read_chunk(in));
       });
     } else if (id == 3) {
@@ -144,13 +147,19 @@ Raw read_raw(std::span<const std::byte> bytes) {
   in.structure([&](int id, Type type) {
     switch (id) {
       case 2:
-        structures(type, [&] { raw.schema.push_back(read_element(in)); });
+        structures(type, [&] {
+          if (raw.schema.size() >= most_elements) throw BadThrift{"too many columns", false};
+          raw.schema.push_back(read_element(in));
+        });
         break;
       case 3:
         raw.rows = in.integer(type);
         break;
       case 4:
-        structures(type, [&] { raw.groups.push_back(read_group(in)); });
+        structures(type, [&] {
+          if (raw.groups.size() >= 10 * most_elements) throw BadThrift{"too many groups of rows", false};
+          raw.groups.push_back(read_group(in));
+        });
         break;
       case 5:
         structures(type, [&] { read_key_value(in, raw); });
@@ -180,6 +189,7 @@ class Leaves {
     if (at_ >= schema_.size() || depth > most_depth) throw BadThrift{"columns that aren't there", false};
     const SchemaElement& element = schema_[at_++];
     column.path += (column.path.empty() ? "" : ".") + element.name;
+    if (column.path.size() > most_path) throw BadThrift{"a column's name that is too long", false};
     column.optional += element.repetition == 1;
     column.repeated |= element.repetition == 2;
     if (element.children <= 0) {

@@ -108,6 +108,7 @@ class Finder {
       const Header header = read_header(window, at, end - at);
       at += header.length;
       if (header.stored < 0 || header.size < 0 || header.size > std::numeric_limits<int32_t>::max() ||
+          header.stored > std::numeric_limits<int32_t>::max() ||
           static_cast<uint64_t>(header.stored) > end - at) {
         fail("a page of " + std::to_string(header.stored) + " bytes", "at most " + std::to_string(end - at));
       }
