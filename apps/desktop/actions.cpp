@@ -33,7 +33,7 @@ void open_run(Desk& desk, const std::filesystem::path& folder) {
 
 // Folders of trainings show their curves, all else its pictures.
 void open(Desk& desk, std::vector<std::filesystem::path> paths) {
-  const auto pictures = std::ranges::stable_partition(paths, is_run_folder);
+  const auto pictures = std::ranges::stable_partition(paths, looks_like_run_folder);
   for (const std::filesystem::path& run : std::ranges::subrange(paths.begin(), pictures.begin()))
     open_run(desk, run);
   paths.erase(paths.begin(), pictures.begin());

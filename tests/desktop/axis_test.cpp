@@ -9,6 +9,7 @@ using namespace vitrine::desktop;
 
 TEST_CASE("axes have few lines at round numbers around what is shown") {
   CHECK(axis_scale(0, 1).step == 0.2);
+  CHECK(axis_scale(0, 1e-323).step > 0);
   CHECK(axis_scale(0, 5e-4).high == 5e-4);
   for (const double low : {-3.7, 0.0, 0.013, 2.0, 995.0, 1e-7}) {
     for (const double width : {1e-9, 3e-4, 0.7, 1.0, 12.0, 123456.0}) {

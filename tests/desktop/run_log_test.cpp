@@ -194,8 +194,29 @@ TEST_CASE("a log is followed while it grows, is cut back, and is replaced") {
   folder.file("log.csv", heading + update(1, 1));
   CHECK(follower.read_more());
   CHECK(follower.curves().step == 1);
+  // A large one that is broken at its end is refused at once from then on.
+  std::string large = heading;
+  for (uint64_t i = 1; large.size() < (size_t{5} << 20); ++i) large += update(i, 1, 0, "100");
+  folder.file("log.csv", large + "no\n");
+  CHECK_THROWS_AS(read_all(follower), Error);
+  CHECK_THROWS_AS(follower.read_more(), Error);
+  folder.file("log.csv", large);
+  read_all(follower);
+  CHECK(follower.curves().step > 100'000);
+  folder.file("log.csv", heading + update(1, 1));
+  CHECK(follower.read_more());
   // Nothing was written beside it.
   CHECK(folder.names() == std::vector<std::string>{"log.csv"});
+}
+
+TEST_CASE("a folder of pictures may hold another log") {
+  const test::TemporaryFolder folder;
+  folder.file("log.csv", "time,file\n1,a.jpg\n");
+  CHECK(!looks_like_run_folder(folder.path()));
+  folder.file("log.csv", "");
+  CHECK(looks_like_run_folder(folder.path()));
+  folder.file("log.csv", heading);
+  CHECK(looks_like_run_folder(folder.path()));
 }
 
 TEST_CASE("a pipe instead of a log is refused and never waited for") {

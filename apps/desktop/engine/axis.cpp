@@ -26,7 +26,9 @@ AxisScale axis_scale(double low, double high) {
   // Far enough from what doubles end with for the lines to be told apart.
   low = std::clamp(low, -1e300, 1e300);
   high = std::clamp(high, low, 1e300);
-  if (const double room = std::max(std::abs(low), std::abs(high)); high - low <= 1e-9 * room || room == 0) {
+  // What is smaller than any number that counts is one number, too: its step would be none.
+  if (const double room = std::max(std::abs(low), std::abs(high));
+      high - low <= std::max(1e-9 * room, 1e-300)) {
     const double around = room > 1e-300 ? room / 2 : 0.5;
     low = low >= 0 ? std::max(0.0, low - around) : low - around;
     high += around;

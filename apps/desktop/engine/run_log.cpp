@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 #include <utility>
 
@@ -59,7 +60,10 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 bool better(const ValidationPoint& a, const ValidationPoint& b) {
-  return a.accuracy != b.accuracy ? a.accuracy > b.accuracy : a.loss < b.loss;
+  // As BestValidation has it (train/validation.h); any number is better than none.
+  if (std::isnan(a.accuracy) != std::isnan(b.accuracy)) return std::isnan(b.accuracy);
+  return a.accuracy > b.accuracy ||
+         (!(b.accuracy > a.accuracy) && (a.loss < b.loss || (std::isnan(b.loss) && !std::isnan(a.loss))));
 }
 
 struct OpenFile {
@@ -235,6 +239,7 @@ bool RunFollower::read_more() {
   if (file.descriptor < 0) {
     if (errno != ENOENT) fail("open");
     // A training that has just begun has none yet.
+    refused_.reset();
     const bool was_there = read_ > 0;
     if (was_there) begin_anew();
     at_end_ = true;
@@ -246,6 +251,10 @@ bool RunFollower::read_more() {
     throw Error(ErrorCode::bad_file, shown(path_) + " is no regular file, expected a training's log");
   }
   const auto size = static_cast<uint64_t>(status.st_size);
+  const Stamp stamp{status.st_dev, status.st_ino, size, static_cast<uint64_t>(status.st_mtim.tv_sec),
+                    static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+  if (refused_ && refused_->first == stamp) throw Error(ErrorCode::bad_file, refused_->second);
+  refused_.reset();
   const bool another = read_ > 0 && (device_ != status.st_dev || inode_ != status.st_ino ||
                                      !same_as_before(file.descriptor, size));
   if (another) begin_anew();
@@ -266,12 +275,24 @@ bool RunFollower::read_more() {
       if (tail_.size() > tail_bytes) tail_.erase(0, tail_.size() - tail_bytes);
       read_any = true;
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
     begin_anew();
+    if (error.code() == ErrorCode::bad_file) refused_.emplace(stamp, error.what());
     throw;
   }
   at_end_ = read_ >= size;
   return read_any;
+}
+
+bool looks_like_run_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(settings_in(folder), ignored)) return true;
+  if (!std::filesystem::is_regular_file(log_in(folder), ignored)) return false;
+  constexpr std::string_view heading = "step,epoch,";
+  std::array<char, heading.size()> first{};
+  const OpenFile file(log_in(folder));
+  const ssize_t got = file.descriptor < 0 ? -1 : pread(file.descriptor, first.data(), first.size(), 0);
+  return got >= 0 && heading.starts_with({first.data(), static_cast<size_t>(got)});
 }
 
 bool is_run_folder(const std::filesystem::path& folder) {

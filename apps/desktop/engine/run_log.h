@@ -2,6 +2,7 @@
 // which may grow meanwhile. Nothing is written there, and nothing is locked.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -79,6 +80,8 @@ class RunFollower {
   bool read_more();
   // All that there is was read.
   bool at_end() const { return at_end_; }
+  // There is something of the file that was read.
+  bool read_any() const { return read_ > 0; }
   RunCurves curves() const;
 
  private:
@@ -90,9 +93,14 @@ class RunFollower {
   uint64_t device_ = 0, inode_ = 0, read_ = 0;
   std::string tail_;  // the last bytes that were read
   bool at_end_ = false;
+  // Of the file that was refused, and why: it is read again when it has changed.
+  using Stamp = std::array<uint64_t, 5>;
+  std::optional<std::pair<Stamp, std::string>> refused_;
 };
 
 // Whether `vitrine train` has this folder as its --out: it holds a log or a training's settings.
 bool is_run_folder(const std::filesystem::path& folder);
+// The same for folders that may be of pictures: a log alone has to begin as one does.
+bool looks_like_run_folder(const std::filesystem::path& folder);
 
 }  // namespace vitrine::desktop

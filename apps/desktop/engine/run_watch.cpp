@@ -105,7 +105,9 @@ void RunWatch::open(const Path& folder) {
 void RunWatch::close(const Path& folder) {
   const Path path = absolute_of(folder);
   const std::lock_guard lock(lock_);
-  std::erase_if(runs_, [&](const auto& run) { return run->told->folder == path; });
+  // What was opened may be a link by now.
+  std::erase_if(runs_,
+                [&](const auto& run) { return run->told->folder == path || run->told->folder == folder; });
   name_all();
 }
 
@@ -153,7 +155,7 @@ bool RunWatch::look_at(Run& run) const {
     draft.read = true;
   }
   // What was there before may be old; what comes now isn't.
-  if (news && !first) run.grew_at = Clock::now();
+  if (news && !first && run.follower.read_any()) run.grew_at = Clock::now();
   const bool grows = run.grew_at && Clock::now() - *run.grew_at < growing_time;
   const bool changed = news || grows != draft.grows || error != draft.error || (first && draft.read);
   draft.grows = grows;
