@@ -5,7 +5,8 @@
 
 Both begin with random weights and see the same number of pictures a step. Vitrine's are PNG files of the model's size that
 this script draws, neither mirrored nor cut, and its step is the second epoch's mean, with the reading of them; PyTorch's lie
-in memory as float32. The head alone learns from features that the trunk has computed before. Memory is the most that each process had resident; both run on the CPU.
+in memory as float32. The head alone learns from features that the trunk has computed before. Memory is the most that each
+process had resident; both run on the CPU.
 PyTorch needs timm and peft (PyPI) in the Python that runs this.
 """
 import argparse
@@ -13,6 +14,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -48,13 +50,16 @@ def draw_pictures(folder, side, classes, steps, batch):
 def run(command, environment, limit):
     """The JSON lines that a command prints; RuntimeError if it fails."""
     process = subprocess.Popen(list(map(str, command)), env={**os.environ, **environment}, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         out, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
         process.wait()
         raise RuntimeError(f"took longer than {limit:.0f} s") from None
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     if process.returncode != 0:
         raise RuntimeError(ending(process.returncode, errors))
     return [json.loads(line) for line in out.splitlines() if line.startswith("{")]

@@ -26,7 +26,8 @@ def make(options):
         import peft
         rank = int(options.train.removeprefix("lora:"))
         model = peft.get_peft_model(model, peft.LoraConfig(
-            r=rank, lora_alpha=2 * rank, target_modules=["qkv", "proj"], modules_to_save=["head"]))
+            r=rank, lora_alpha=2 * rank, target_modules=["qkv", "attn.proj", "fc1", "fc2"],
+            modules_to_save=["head"]))
     return model
 
 
