@@ -225,4 +225,29 @@ TEST_CASE("packed numbers are runs, and eight at a time") {
   CHECK(read_packed({}, 0, 0).empty());
 }
 
+TEST_CASE("a table's columns are counted before memory is taken for their names") {
+  // Thrift's compact protocol: a column with a long name, and a byte for each of a hundred thousand in it.
+  const auto number = [](uint64_t value) {
+    std::string bytes;
+    for (; value > 127; value >>= 7) bytes += static_cast<char>(value & 127 | 128);
+    return bytes + static_cast<char>(value);
+  };
+  const auto element = [&](const std::string& name, uint64_t children) {
+    return "\x48" + number(name.size()) + name + "\x15" + number(2 * children) + std::string(1, '\0');
+  };
+  const auto refusal = [&](const std::string& name, uint64_t count) {
+    const std::string metadata = "\x15\x02\x19\xFC" + number(count + 2) + element("root", 1) +
+                                 element(name, count) + std::string(count, '\0') +
+                                 std::string("\x16\0\x19\x0C\0", 5);
+    const uint32_t size = static_cast<uint32_t>(metadata.size());
+    const TemporaryFolder folder;
+    folder.file("train.parquet",
+                "PAR1" + metadata + std::string(reinterpret_cast<const char*>(&size), 4) + "PAR1");
+    return refusal_of(folder, Split::train, options);
+  };
+  CHECK(refusal("x", 100'000).find("too many columns") != std::string::npos);
+  CHECK(refusal(std::string(10'000, 'x'), 9000).find("name that is too long") != std::string::npos);
+  CHECK(refusal("x", 3).find("too ") == std::string::npos);
+}
+
 }  // namespace vitrine::test
