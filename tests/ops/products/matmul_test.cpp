@@ -209,11 +209,27 @@ const OpDef op_matmul_coopmat2{"matmul_coopmat2_shapes", infer_matmul, matmul_fl
 
 // Edges in every direction, rows that allow wide accesses and rows that don't, and with nothing fused whole
 // parts that are stored straight from the accumulators.
-void check_arrangements(const OpDef& op) {
+void check_at_odd_edges(const OpDef& op) {
   check_op(op, make_case(random_inputs({75, 69, 37}, f16_f32, all_parts), op));
+}
+void check_at_wide_edges(const OpDef& op) {
   check_op(op, make_case(random_inputs({67, 136, 72}, f16, {}), op));
-  // Some subgroups store without strips, others with.
+}
+// Some subgroups store without strips, others with.
+void check_at_mixed_edges(const OpDef& op) {
   check_op(op, make_case(random_inputs({40, 36, 64}, f16_f32, {}), op));
+}
+void check_arrangements(const OpDef& op) {
+  check_at_odd_edges(op);
+  check_at_wide_edges(op);
+  check_at_mixed_edges(op);
+}
+
+// Those of matrices as the device lists them are many: three tests, which several processors share.
+void require_listed_arrangements() {
+  const Capabilities& device = test_device().device->capabilities();
+  if (coopmat_shapes(device).empty()) SKIP("the device lists no cooperative matrix of f16 x f16 + f32");
+  REQUIRE(staged_coopmat(device).size() <= most_arrangements);
 }
 
 }  // namespace
@@ -450,11 +466,20 @@ TEST_CASE("matmul runs every number of rows that the kernel for few of them take
   check({6, 3, 1031}, f16, {});
 }
 
-TEST_CASE("every arrangement of matmul's cooperative matrices is right at its edges") {
-  const Capabilities& device = test_device().device->capabilities();
-  if (coopmat_shapes(device).empty()) SKIP("the device lists no cooperative matrix of f16 x f16 + f32");
-  REQUIRE(staged_coopmat(device).size() <= most_arrangements);
-  check_arrangements(op_matmul_coopmat);
+TEST_CASE("every arrangement of matmul's cooperative matrices is right at odd edges") {
+  require_listed_arrangements();
+  check_at_odd_edges(op_matmul_coopmat);
+}
+
+TEST_CASE("every arrangement of matmul's cooperative matrices is right at edges of wide accesses") {
+  require_listed_arrangements();
+  check_at_wide_edges(op_matmul_coopmat);
+}
+
+TEST_CASE(
+    "every arrangement of matmul's cooperative matrices is right where some subgroups store without strips") {
+  require_listed_arrangements();
+  check_at_mixed_edges(op_matmul_coopmat);
 }
 
 TEST_CASE("every arrangement of matmul's flexible matrices is right at its edges") {
