@@ -1,0 +1,2 @@
+# Mesa's software driver as it comes.
+use_mesa
