@@ -16,6 +16,7 @@ void add_preprocess(CLI::App& app, const CommonOptions& common);
 void add_inspect(CLI::App& app, const CommonOptions& common);
 void add_bench(CLI::App& app, const CommonOptions& common);
 void add_attention(CLI::App& app, const CommonOptions& common);
+void add_features(CLI::App& app, const CommonOptions& common);
 void add_digits(CLI::App& app, const CommonOptions& common);
 void add_tune(CLI::App& app, const CommonOptions& common);
 void add_train(CLI::App& app, const CommonOptions& common);

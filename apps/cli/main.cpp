@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
     add_inspect(app, common);
     add_bench(app, common);
     add_attention(app, common);
+    add_features(app, common);
     add_digits(app, common);
     add_train(app, common);
     add_merge(app, common);

@@ -73,6 +73,10 @@ class VisionTransformer : public ModuleBase {
   ValueId tokens(GraphBuilder& builder, ValueId image, const BlockTaps& taps = {}) const;
   ValueId finish(GraphBuilder& builder, ValueId tokens, Result result,
                  const BlockTap* pool_tap = nullptr) const;
+  // Any block's tokens behind the final LayerNorm, which the model must have; f32.
+  ValueId normed(GraphBuilder& builder, std::string_view node, ValueId tokens) const {
+    return norm_as(builder, node, "norm", tokens, DType::f32);
+  }
 
   // The last step in two: what the heads see of each image, [B, head_inputs_width()] side by side, and the
   // logits or probabilities that they make of it. For who has one done once and the other often.

@@ -1,0 +1,191 @@
+// vitrine features: what blocks make of a picture's patches, as maps for whatever is put on top of them.
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string_view>
+
+#include "apps/cli/attention_input.h"
+#include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
+#include "images/png_writer.h"
+#include "model/look/dense_features.h"
+#include "runtime/tune/choice_store.h"
+#include "runtime/util/error.h"
+#include "runtime/util/npy.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::cli {
+namespace {
+
+struct FeatureFlags {
+  ModelFlags model;
+  PictureFlags picture;
+  std::string image, layers = "-1", layout = "NCHW", out, prefix, colors;
+  bool norm = false, json = false;
+};
+
+// "-1", "2,5,8,11" or "all".
+std::vector<uint64_t> layers_of(const std::string& text, uint64_t depth) {
+  std::vector<uint64_t> layers;
+  if (text == "all") {
+    layers.resize(depth);
+    std::iota(layers.begin(), layers.end(), uint64_t{0});
+    return layers;
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    int64_t layer = 0;
+    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), layer);
+    const int64_t count = static_cast<int64_t>(depth);
+    if (error != std::errc() || stop != part.data() + part.size() || layer < -count || layer >= count) {
+      throw Error(ErrorCode::usage, "--layer: found '" + std::string(part) + "', expected 0 to " +
+                                        std::to_string(depth - 1) + ", -1 to -" + std::to_string(depth) +
+                                        " from the end, several with commas, or all");
+    }
+    layers.push_back(static_cast<uint64_t>(layer < 0 ? layer + count : layer));
+    begin = end + 1;
+  }
+  return layers;
+}
+
+// [dim, patches] to [patches, dim].
+std::vector<float> turned(std::span<const float> map, uint64_t dim) {
+  const uint64_t patches = map.size() / dim;
+  std::vector<float> out(map.size());
+  for (uint64_t row = 0; row < dim; ++row) {
+    for (uint64_t patch = 0; patch < patches; ++patch) out[patch * dim + row] = map[row * patches + patch];
+  }
+  return out;
+}
+
+// A square of pixels for each patch, so that the shorter side has 384 or more.
+void write_colors(const std::string& path, std::span<const uint8_t> colors, const ViTConfig& c) {
+  const uint64_t rows = c.grid_height(), columns = c.grid_width();
+  const uint64_t side = (383 + std::min(rows, columns)) / std::min(rows, columns);
+  std::vector<uint8_t> pixels;
+  pixels.reserve(4 * rows * columns * side * side);
+  for (uint64_t y = 0; y < rows * side; ++y) {
+    for (uint64_t x = 0; x < columns * side; ++x) {
+      const auto patch = colors.subspan(4 * (y / side * columns + x / side), 4);
+      pixels.insert(pixels.end(), patch.begin(), patch.end());
+    }
+  }
+  write_png(path, to_u32(columns * side), to_u32(rows * side), 4, pixels);
+}
+
+// What a file holds: one layer's numbers, or several layers' with their number in front.
+struct Stacked {
+  std::vector<uint64_t> shape;
+  std::vector<float> values;
+
+  void write(const std::string& path, const std::vector<uint64_t>& layers, std::vector<uint64_t> each) {
+    shape = std::move(each);
+    if (layers.size() > 1) shape.insert(shape.begin(), layers.size());
+    write_npy(path, shape, values);
+  }
+};
+
+void features(const FeatureFlags& flags, const CommonOptions& common) {
+  const PlanOptions plan = plan_options(flags.model);
+  // Files first: what is wrong with them needs no device to be found.
+  const AttentionInput input(flags.image, flags.model, flags.picture, common, false);
+  const ViTConfig& c = input.model().config;
+  const std::vector<uint64_t> layers = layers_of(flags.layers, c.depth);
+  if (!flags.prefix.empty() && c.prefix_tokens() == 0) {
+    throw Error(ErrorCode::usage, "--prefix: this model has no tokens but the patches'");
+  }
+  const DenseFeatures dense(c, {.layers = layers, .norm = flags.norm, .colors = !flags.colors.empty()});
+
+  const std::unique_ptr<Device> device = open_device(common);
+  PipelineStore pipelines(*device);
+  WeightStore weights(pipelines, *input.model().constants);
+  const std::unique_ptr<Executable> executable =
+      input.run(weights, pipelines, storage_type(common.dtype, device->capabilities()),
+                with_stored_choices(plan, device->capabilities(), warn), dense.taps());
+
+  const bool nchw = flags.layout == "NCHW";
+  Stacked maps, prefixes;
+  for (const uint64_t layer : layers) {
+    const std::vector<float> map = dense.map(*executable, layer);
+    const std::vector<float> laid_out = nchw ? map : turned(map, c.dim);
+    maps.values.insert(maps.values.end(), laid_out.begin(), laid_out.end());
+    const std::vector<float> prefix = dense.prefix(*executable, layer);
+    prefixes.values.insert(prefixes.values.end(), prefix.begin(), prefix.end());
+  }
+  if (!flags.out.empty()) {
+    maps.write(flags.out, layers,
+               nchw ? std::vector<uint64_t>{1, c.dim, c.grid_height(), c.grid_width()}
+                    : std::vector<uint64_t>{1, c.patches(), c.dim});
+  }
+  if (!flags.prefix.empty()) prefixes.write(flags.prefix, layers, {1, c.prefix_tokens(), c.dim});
+  if (!flags.colors.empty()) write_colors(flags.colors, dense.colors(*executable), c);
+
+  if (flags.json) {
+    nlohmann::ordered_json line;
+    line["image"] = flags.image;
+    line["layers"] = layers;
+    line["norm"] = flags.norm;
+    line["grid"] = {c.grid_height(), c.grid_width()};
+    if (!flags.out.empty()) line["out"] = flags.out, line["shape"] = maps.shape;
+    if (!flags.prefix.empty()) line["prefix"] = flags.prefix, line["prefix_shape"] = prefixes.shape;
+    if (!flags.colors.empty()) line["colors"] = flags.colors;
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  if (!flags.out.empty()) {
+    std::printf("%s: features %s of %s\n", shown(flags.out).c_str(), npy_shape(maps.shape).c_str(),
+                counted(layers.size(), "block").c_str());
+  }
+  if (!flags.prefix.empty()) {
+    std::printf("%s: the tokens in front of the patches %s\n", shown(flags.prefix).c_str(),
+                npy_shape(prefixes.shape).c_str());
+  }
+  if (!flags.colors.empty()) {
+    std::printf("%s: the patches' first three principal components, layer %s\n", shown(flags.colors).c_str(),
+                std::to_string(layers.back()).c_str());
+  }
+}
+
+}  // namespace
+
+void add_features(CLI::App& app, const CommonOptions& common) {
+  CLI::App* command =
+      app.add_subcommand("features", "Feature maps of a picture's patches behind chosen blocks, as .npy");
+  auto flags = std::make_shared<FeatureFlags>();
+  command
+      ->add_option("image", flags->image,
+                   "A JPEG, PNG or WebP file, or an .npy of float32 [1,C,H,W], already normalised")
+      ->required();
+  add_model_flags(*command, flags->model);
+  add_picture_flags(*command, flags->picture);
+  command
+      ->add_option("--layer", flags->layers,
+                   "Blocks, from 0 on or from -1 down, several with commas, or 'all'")
+      ->capture_default_str();
+  command->add_flag("--norm", flags->norm, "Behind the model's last norm, whichever the block");
+  command
+      ->add_option("--layout", flags->layout,
+                   "NCHW: [1,width,rows,columns], a picture of each number; NLC: [1,patches,width]")
+      ->check(CLI::IsMember({"NCHW", "NLC"}))
+      ->capture_default_str();
+  command->add_option("--out", flags->out,
+                      "Where the float32 array goes; of several blocks with their number in front");
+  command->add_option("--prefix", flags->prefix,
+                      "Where the class, distillation and register tokens go: [1,tokens,width]");
+  command->add_option("--colors", flags->colors,
+                      "Where a PNG of the patches' first three principal components goes, of the last of the "
+                      "blocks");
+  command->add_flag("--json", flags->json, "Say what was written as a JSON object");
+  command->callback([&common, flags] {
+    if (flags->out.empty() && flags->prefix.empty() && flags->colors.empty()) {
+      throw Error(ErrorCode::usage,
+                  "features: found none of --out, --prefix and --colors, expected one or more of them");
+    }
+    features(*flags, common);
+  });
+}
+
+}  // namespace vitrine::cli
