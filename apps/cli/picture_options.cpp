@@ -3,7 +3,9 @@
 namespace vitrine::cli {
 void add_picture_flags(CLI::App& command, PictureFlags& flags) {
   command.add_option("--profile", flags.profile,
-                     "Preprocessing, instead of what the model's files ask for: " + profile_names());
+                     "Preprocessing, instead of what the model's files ask for: " + profile_names() +
+                         "; or " + std::string(fast_profile) +
+                         ", what they ask for as transformers' processors on PyTorch have it");
   command.add_flag("--exif", flags.exif, "Turn pictures as their EXIF orientation says");
 }
 

@@ -37,6 +37,9 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
     throw Error(ErrorCode::usage,
                 "found neither --model nor --profile, expected one that says how to preprocess");
   }
+  if (flags.picture.profile == fast_profile) {
+    throw Error(ErrorCode::usage, "--profile fast: found no --model, whose files say what is to be done");
+  }
   auto [height, width] = image_size_of("--size", flags.size);
   if (height == 0) height = width = 224;
   return {profile_named(flags.picture.profile, height, width), flags.picture.profile == "grey" ? 1u : 3u};

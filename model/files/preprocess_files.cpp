@@ -76,6 +76,12 @@ const Processor& processor_for(const JsonObject& object, std::string_view model_
                                        profile_names() + " to take instead");
 }
 
+// Whether the file names a class that works on PyTorch's tensors.
+bool is_fast(const JsonObject& object) {
+  const auto name = object.text("image_processor_type");
+  return name && name->ends_with("Fast");
+}
+
 // {"height": h, "width": w}, [h, w] or a number.
 bool read_sides(const JsonObject& object, const char* key, const Json& value, uint64_t& height,
                 uint64_t& width) {
@@ -139,10 +145,18 @@ constexpr std::array<std::pair<ResizeRule, std::string_view>, 5> resize_names{
      {ResizeRule::short_side, "short_side"},
      {ResizeRule::cover, "cover"},
      {ResizeRule::contain, "contain"}}};
-constexpr std::array<std::pair<CropRule, std::string_view>, 3> crop_names{
-    {{CropRule::none, "none"}, {CropRule::floor, "floor"}, {CropRule::half_even, "half_even"}}};
-constexpr std::array<std::pair<ScaleRule, std::string_view>, 3> scale_names{
-    {{ScaleRule::none, "none"}, {ScaleRule::divide_255, "divide_255"}, {ScaleRule::factor, "factor"}}};
+constexpr std::array<std::pair<CropRule, std::string_view>, 4> crop_names{
+    {{CropRule::none, "none"},
+     {CropRule::floor, "floor"},
+     {CropRule::toward_zero, "toward_zero"},
+     {CropRule::half_even, "half_even"}}};
+constexpr std::array<std::pair<ScaleRule, std::string_view>, 4> scale_names{
+    {{ScaleRule::none, "none"},
+     {ScaleRule::divide_255, "divide_255"},
+     {ScaleRule::factor, "factor"},
+     {ScaleRule::fused, "fused"}}};
+constexpr std::array<std::pair<Resampler, std::string_view>, 2> resampler_names{
+    {{Resampler::pillow, "pillow"}, {Resampler::torch, "torch"}}};
 
 Filter filter_or_fail(const JsonObject& object, const char* key, const std::string& name) {
   if (const auto filter = filter_named(name)) return *filter;
@@ -188,6 +202,7 @@ nlohmann::ordered_json to_json(const Preprocess& p) {
   json["resize"] = name_among(resize_names, p.resize);
   json["resize_size"] = {p.resize_height, p.resize_width};
   json["filter"] = name_of(p.filter);
+  json["resampler"] = name_among(resampler_names, p.resampler);
   json["crop_pct"] = p.crop_pct;
   json["crop"] = name_among(crop_names, p.crop);
   json["crop_size"] = {p.crop_height, p.crop_width};
@@ -202,9 +217,9 @@ nlohmann::ordered_json to_json(const Preprocess& p) {
 
 Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file) {
   const JsonObject object(json, file);
-  constexpr std::array<std::string_view, 12> known{"resize", "resize_size", "filter", "crop_pct",
-                                                   "crop",   "crop_size",   "fill",   "scale",
-                                                   "factor", "normalize",   "mean",   "std"};
+  constexpr std::array<std::string_view, 13> known{
+      "resize", "resize_size", "filter",    "crop_pct", "crop", "crop_size", "fill",
+      "scale",  "factor",      "normalize", "mean",     "std",  "resampler"};
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(known, key) == known.end())
       throw Error(ErrorCode::bad_file, file + ": \"" + key + "\" is not known of preprocessing");
@@ -212,6 +227,7 @@ Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file
   read_name(object, "resize", resize_names, p.resize);
   if (object.find("resize_size")) object.sides("resize_size", p.resize_height, p.resize_width);
   if (const auto name = object.text("filter")) p.filter = filter_or_fail(object, "filter", *name);
+  read_name(object, "resampler", resampler_names, p.resampler);
   assign(p.crop_pct, object.number("crop_pct"));
   if (!(p.crop_pct >= 0 && p.crop_pct <= 10))
     object.fail("crop_pct", *object.find("crop_pct"), "a number from 0 to 10");
@@ -247,9 +263,10 @@ nlohmann::ordered_json hugging_face_json(const Preprocess& p) {
   // What `contain` leaves around a picture no class can make: all of the picture is nearer than its middle.
   const bool stretches = p.resize == ResizeRule::stretch || p.resize == ResizeRule::contain;
   nlohmann::ordered_json json;
-  json["image_processor_type"] = !stretches ? "BitImageProcessor"
-                                 : crops    ? "DeiTImageProcessor"
-                                            : "ViTImageProcessor";
+  json["image_processor_type"] = std::string(!stretches ? "Bit"
+                                             : crops    ? "DeiT"
+                                                        : "ViT") +
+                                 "ImageProcessor" + (p.resampler == Resampler::torch ? "Fast" : "");
   json["do_resize"] = p.resize != ResizeRule::none;
   if (stretches) {
     json["size"] = sides(p.resize_height, p.resize_width);
@@ -262,7 +279,7 @@ nlohmann::ordered_json hugging_face_json(const Preprocess& p) {
   json["do_center_crop"] = crops;
   if (crops) json["crop_size"] = sides(p.crop_height, p.crop_width);
   json["do_rescale"] = p.scale != ScaleRule::none;
-  json["rescale_factor"] = p.scale == ScaleRule::factor ? p.factor : 1.0 / 255;
+  json["rescale_factor"] = p.scale == ScaleRule::factor || p.scale == ScaleRule::fused ? p.factor : 1.0 / 255;
   json["do_normalize"] = p.normalize;
   if (!p.mean.empty()) json["image_mean"] = of_channels(p.mean);
   if (!p.std.empty()) json["image_std"] = of_channels(p.std);
@@ -297,6 +314,7 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   p.normalize = object.flag("do_normalize").value_or(true);
   p.mean = numbers(object, "image_mean", p.mean);
   p.std = numbers(object, "image_std", p.std);
+  if (is_fast(object)) p = p.on_torch();
   if (const Json* own = object.find("vitrine")) return preprocess_of(*own, std::move(p), file);
   p.validate(file);
   return p;
@@ -347,7 +365,8 @@ Preprocess read_timm_preprocess(const Json& json, const ViTConfig& config, const
 Preprocess read_preprocess(const std::filesystem::path& path, std::string_view family,
                            const ViTConfig& config) {
   const bool folder = !path.empty() && is_folder(path);
-  const std::filesystem::path own = path / "preprocessor_config.json", general = path / "config.json";
+  const std::filesystem::path own = path / "preprocessor_config.json",
+                              together = path / "processor_config.json", general = path / "config.json";
   std::string model_type;
   if (folder && path_exists(general)) {
     const Json json = read_json(general);
@@ -357,6 +376,13 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
       return read_timm_preprocess(json, config, shown(general));
   }
   if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
+  // transformers 5 saves a processor of pictures and words as one file, and older ones as both.
+  if (folder && path_exists(together)) {
+    const Json json = read_json(together);
+    const JsonObject object(json, shown(together));
+    if (const Json* pictures = object.find("image_processor"); pictures && pictures->is_object())
+      return read_hugging_face_preprocess(*pictures, model_type, shown(together));
+  }
   const std::string_view profile = usual_profile(family, model_type);
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
   const bool trained_larger =

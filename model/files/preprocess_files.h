@@ -30,8 +30,8 @@ Preprocess preprocess_of(const nlohmann::json& json, Preprocess base, const std:
 // input_size, the model's is taken.
 Preprocess read_timm_preprocess(const nlohmann::json& json, const ViTConfig& config, const std::string& file);
 
-// What the model at `path` (a folder or a .safetensors file) wants: from preprocessor_config.json, else
-// config.json, else the profile that its family's library has for most models of this size. `family` is
+// What the model at `path` (a folder or a .safetensors file) wants: from preprocessor_config.json, else the
+// "image_processor" of processor_config.json, else config.json, else the profile that its family's library has for most models of this size. `family` is
 // Model::family.
 Preprocess read_preprocess(const std::filesystem::path& path, std::string_view family,
                            const ViTConfig& config);

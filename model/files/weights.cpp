@@ -227,8 +227,13 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
       model.preprocess_error = error.what();
       return;
     }
+    if (options.profile == fast_profile) throw;
   }
-  if (!options.profile.empty()) p = profile_named(options.profile, height, width);
+  if (options.profile == fast_profile) {
+    p = p.on_torch();
+  } else if (!options.profile.empty()) {
+    p = profile_named(options.profile, height, width);
+  }
   if (p.height() == c.image_height && p.width() == c.image_width) return;
   if (asked) {
     p = p.with_size(c.image_height, c.image_width);

@@ -30,7 +30,7 @@ struct ModelOptions {
   // The images that will come, where they aren't of the size that the model was published for: a learned
   // position table is resampled. 0: as published.
   uint64_t image_height = 0, image_width = 0;
-  // Names the preprocessing (profile_named()), instead of what the model's files ask for.
+  // Names the preprocessing (profile_named(), or fast_profile), instead of what the model's files ask for.
   std::string profile;
   bool is_base = false;  // of an adapter: then no adapter itself
 };

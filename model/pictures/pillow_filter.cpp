@@ -66,9 +66,12 @@ const Named& find(Filter filter) {
   return *std::ranges::find_if(filters, [&](const Named& named) { return named.filter == filter; });
 }
 
-int32_t fixed_point(double weight) {
-  const double scaled = weight * (1 << VITRINE_RESAMPLE_PRECISION);
-  return static_cast<int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled);
+// With `digits` behind the binary point, in units of the shaders' precision, which has more: the sums round
+// alike.
+int32_t fixed_point(double weight, int digits) {
+  const double scaled = weight * (1 << digits);
+  return static_cast<int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled) *
+         (1 << (VITRINE_RESAMPLE_PRECISION - digits));
 }
 
 class Builder {
@@ -104,8 +107,13 @@ std::vector<uint32_t> nearest_sources(uint32_t from, uint32_t to) {
   return sources;
 }
 
-void add_weighted(const Named& named, uint32_t from, uint32_t to, uint32_t line, Builder& builder,
-                  std::vector<double>& weights) {
+// What source pixels from `begin` on have of one line.
+struct LineWeights {
+  uint32_t begin = 0;
+  std::vector<double> weights;
+};
+
+void weigh(const Named& named, uint32_t from, uint32_t to, uint32_t line, LineWeights& out) {
   const double scale = static_cast<double>(from) / to;
   const double filter_scale = std::max(scale, 1.0);
   const double support = named.support * filter_scale;
@@ -113,14 +121,29 @@ void add_weighted(const Named& named, uint32_t from, uint32_t to, uint32_t line,
   const double center = (line + 0.5) * scale;
   const int begin = std::max(static_cast<int>(center - support + 0.5), 0);
   const int end = std::min(static_cast<int>(center + support + 0.5), static_cast<int>(from));
-  weights.clear();
+  out.begin = static_cast<uint32_t>(begin);
+  out.weights.clear();
   double sum = 0;
   for (int x = 0; x < end - begin; ++x) {
-    weights.push_back(value_at(named.filter, (x + begin - center + 0.5) * inverse));
-    sum += weights.back();
+    out.weights.push_back(value_at(named.filter, (x + begin - center + 0.5) * inverse));
+    sum += out.weights.back();
   }
-  builder.begin_line(static_cast<uint32_t>(begin));
-  for (const double weight : weights) builder.add(fixed_point(sum != 0.0 ? weight / sum : weight));
+  if (sum == 0.0) return;
+  for (double& weight : out.weights) weight /= sum;
+}
+
+// How many binary digits weights keep.
+int digits_of(Resampler resampler, const Named& named, uint32_t from, uint32_t to) {
+  if (resampler == Resampler::pillow) return VITRINE_RESAMPLE_PRECISION;
+  double largest = 0;
+  LineWeights line;
+  for (uint32_t i = 0; i < to; ++i) {
+    weigh(named, from, to, i, line);
+    for (const double weight : line.weights) largest = std::max(largest, weight);
+  }
+  int digits = 0;
+  while (digits < VITRINE_RESAMPLE_PRECISION && 0.5 + largest * (2 << digits) < 1 << 15) ++digits;
+  return digits;
 }
 
 }  // namespace
@@ -143,12 +166,17 @@ std::optional<Filter> filter_numbered(int64_t code) {
 
 int64_t number_of(Filter filter) { return find(filter).code; }
 
-PillowTaps pillow_taps(Filter filter, uint32_t from, uint32_t to, int64_t origin, uint32_t window) {
+std::string_view name_of(Resampler resampler) { return resampler == Resampler::pillow ? "pillow" : "torch"; }
+
+PillowTaps pillow_taps(Filter filter, uint32_t from, uint32_t to, int64_t origin, uint32_t window,
+                       Resampler resampler) {
   PillowTaps out;
   Builder builder(out);
   const std::vector<uint32_t> nearest =
       filter == Filter::nearest && from != to ? nearest_sources(from, to) : std::vector<uint32_t>{};
-  std::vector<double> weights;
+  const bool weighted = filter != Filter::nearest && from != to;
+  const int digits = weighted ? digits_of(resampler, find(filter), from, to) : 0;
+  LineWeights weights;
   out.taps.begin = static_cast<uint32_t>(std::clamp<int64_t>(-origin, 0, window));
   out.taps.end = static_cast<uint32_t>(std::clamp<int64_t>(int64_t{to} - origin, out.taps.begin, window));
   for (uint32_t i = 0; i < window; ++i) {
@@ -162,7 +190,9 @@ PillowTaps pillow_taps(Filter filter, uint32_t from, uint32_t to, int64_t origin
     } else if (filter == Filter::nearest) {
       builder.copy(nearest[line]);
     } else {
-      add_weighted(find(filter), from, to, line, builder, weights);
+      weigh(find(filter), from, to, line, weights);
+      builder.begin_line(weights.begin);
+      for (const double weight : weights.weights) builder.add(fixed_point(weight, digits));
     }
   }
   out.source_begin = from;

@@ -36,6 +36,8 @@ int64_t crop_begin(CropRule rule, int64_t picture, int64_t crop) {
       return 0;
     case CropRule::floor:
       return floor_half(spare);
+    case CropRule::toward_zero:
+      return spare / 2;
     case CropRule::half_even:
       if (spare < 0) return -(-spare / 2);
       return static_cast<int64_t>(round_half_even(static_cast<double>(spare) / 2.0));
@@ -170,15 +172,17 @@ Preprocess make_grey(uint64_t height, uint64_t width) {
 struct Profile {
   std::string_view name;
   Preprocess (*make)(uint64_t height, uint64_t width);
+  bool fast = false;  // is there on PyTorch, too
 };
 constexpr std::array<Profile, 8> profiles{{{"timm", make_timm},
-                                           {"hf", make_hf},
+                                           {"hf", make_hf, true},
                                            {"torchvision", make_torchvision},
-                                           {"clip", make_clip},
-                                           {"siglip", make_siglip},
-                                           {"hf-deit", make_hf_deit},
-                                           {"hf-dinov2", make_hf_dinov2},
+                                           {"clip", make_clip, true},
+                                           {"siglip", make_siglip, true},
+                                           {"hf-deit", make_hf_deit, true},
+                                           {"hf-dinov2", make_hf_dinov2, true},
                                            {"grey", make_grey}}};
+constexpr std::string_view fast_end = "-fast";
 
 // The number for this channel; one that stands for all of them may.
 double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t channels,
@@ -195,7 +199,7 @@ double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t
 bool Preprocess::operator==(const Preprocess& other) const {
   const auto fields = [](const Preprocess& p) {
     return std::tie(p.resize, p.resize_height, p.resize_width, p.filter, p.crop_pct, p.crop, p.crop_height,
-                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std);
+                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std, p.resampler);
   };
   return fields(*this) == fields(other);
 }
@@ -214,9 +218,12 @@ Preprocess cover_and_crop(uint64_t height, uint64_t width, std::vector<double> m
 }
 
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width) {
+  const bool fast = name.ends_with(fast_end);
+  const std::string_view base = fast ? name.substr(0, name.size() - fast_end.size()) : name;
   for (const Profile& profile : profiles) {
-    if (profile.name != name) continue;
+    if (profile.name != base || (fast && !profile.fast)) continue;
     Preprocess made = profile.make(height, width);
+    if (fast) made = made.on_torch();
     made.profile = "profile " + std::string(name);
     made.validate(made.profile);
     return made;
@@ -228,11 +235,36 @@ Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width)
 std::string profile_names() {
   std::string names;
   for (const Profile& profile : profiles) names += (names.empty() ? "" : ", ") + std::string(profile.name);
+  for (const Profile& profile : profiles) {
+    if (profile.fast) names += ", " + std::string(profile.name) + std::string(fast_end);
+  }
   return names;
+}
+
+Preprocess Preprocess::on_torch() const {
+  if ((resize != ResizeRule::none && resize != ResizeRule::stretch && resize != ResizeRule::short_side) ||
+      crop == CropRule::half_even || scale == ScaleRule::divide_255) {
+    throw Error(ErrorCode::usage, profile + ": this is not what a processor of transformers does (" +
+                                      to_string() + "), so there is none of it on PyTorch");
+  }
+  Preprocess out = *this;
+  out.resampler = Resampler::torch;
+  if (crop == CropRule::floor) out.crop = CropRule::toward_zero;
+  if (scale == ScaleRule::factor) out.scale = ScaleRule::fused;
+  out.validate(profile);
+  return out;
 }
 
 void Preprocess::validate(const std::string& origin) const {
   const auto fail = [&](const std::string& what) { throw Error(ErrorCode::bad_file, origin + ": " + what); };
+  if (resampler == Resampler::torch && resize != ResizeRule::none && filter != Filter::bilinear &&
+      filter != Filter::bicubic) {
+    fail("found the filter " + std::string(name_of(filter)) +
+         " for a processor on PyTorch, expected bilinear or bicubic");
+  }
+  if (scale == ScaleRule::fused && !(std::isfinite(factor) && static_cast<float>(factor) != 0)) {
+    fail("found a factor of " + std::to_string(factor) + ", expected a finite number other than zero");
+  }
   if (crop == CropRule::none && resize != ResizeRule::stretch) {
     fail(
         "found neither a resize to a fixed height and width nor a crop, expected one, "
@@ -294,9 +326,11 @@ std::vector<float> Preprocess::values(uint64_t channels) const {
       auto value = static_cast<float>(byte);
       if (scale == ScaleRule::divide_255) value /= 255.0f;
       if (scale == ScaleRule::factor) value = static_cast<float>(byte * factor);
+      if (scale == ScaleRule::fused && !normalize) value *= static_cast<float>(factor);
       if (normalize) {
-        value -= static_cast<float>(of_channel(mean, c, channels, profile));
-        value /= static_cast<float>(of_channel(std, c, channels, profile));
+        const float inverse = scale == ScaleRule::fused ? static_cast<float>(1.0 / factor) : 1.0f;
+        value -= static_cast<float>(of_channel(mean, c, channels, profile)) * inverse;
+        value /= static_cast<float>(of_channel(std, c, channels, profile)) * inverse;
       }
       table.push_back(value);
     }
@@ -323,7 +357,10 @@ std::string Preprocess::to_string() const {
       text = "resize to fit into " + to;
       break;
   }
-  if (resize != ResizeRule::none) text += " (" + std::string(name_of(filter)) + ")";
+  if (resize != ResizeRule::none) {
+    text += " (" + std::string(name_of(filter)) + (resampler == Resampler::torch ? ", as PyTorch does" : "") +
+            ")";
+  }
   if (crop != CropRule::none)
     text += (text.empty() ? "" : ", ") + ("crop " + size_text(crop_height, crop_width));
   return text;
@@ -368,10 +405,10 @@ PictureGeometry picture_geometry(const Preprocess& p, uint32_t height, uint32_t 
 PreparedPicture prepare_picture(const Preprocess& p, uint32_t height, uint32_t width,
                                 const std::string& name) {
   const PictureGeometry geometry = picture_geometry(p, height, width, name);
-  PreparedPicture out = from_taps(
-      pillow_taps(p.filter, width, geometry.resized_width, geometry.left, static_cast<uint32_t>(p.width())),
-      pillow_taps(p.filter, height, geometry.resized_height, geometry.top,
-                  static_cast<uint32_t>(p.height())));
+  PreparedPicture out = from_taps(pillow_taps(p.filter, width, geometry.resized_width, geometry.left,
+                                              static_cast<uint32_t>(p.width()), p.resampler),
+                                  pillow_taps(p.filter, height, geometry.resized_height, geometry.top,
+                                              static_cast<uint32_t>(p.height()), p.resampler));
   out.resample.fill = fill_of(p);
   return out;
 }

@@ -26,6 +26,8 @@ enum class CropRule : uint8_t {
   none,
   // (n - c) / 2 rounded down, also where the picture is smaller: transformers.
   floor,
+  // The same, rounded towards zero: transformers' processors on PyTorch.
+  toward_zero,
   // (n - c) / 2 rounded half to even; a smaller picture has the odd pixel of its border at the right and
   // at the bottom: torchvision and timm.
   half_even,
@@ -35,6 +37,9 @@ enum class ScaleRule : uint8_t {
   none,        // 0 to 255
   divide_255,  // in float32: ToTensor()
   factor,      // times `factor` in float64, then float32: transformers
+  // Within the normalising, which is (x - mean / factor) / (std / factor) in float32 then, else times
+  // `factor` in float32: transformers' processors on PyTorch.
+  fused,
 };
 
 struct Preprocess {
@@ -43,6 +48,7 @@ struct Preprocess {
   ResizeRule resize = ResizeRule::none;
   uint64_t resize_height = 0, resize_width = 0;
   Filter filter = Filter::bicubic;
+  Resampler resampler = Resampler::pillow;
   double crop_pct = 0;  // timm's: resize = floor(crop / crop_pct); 0 where that isn't the rule
 
   CropRule crop = CropRule::none;
@@ -57,6 +63,11 @@ struct Preprocess {
   // What comes out.
   uint64_t height() const { return crop == CropRule::none ? resize_height : crop_height; }
   uint64_t width() const { return crop == CropRule::none ? resize_width : crop_width; }
+
+  // What transformers' processor on PyTorch makes of the settings that are those of a processor on Pillow:
+  // the "fast" one of version 4, the default of version 5. Throws Error(usage) where no such processor would
+  // have them.
+  Preprocess on_torch() const;
 
   // Throws Error(bad_file) that begins with `origin` where pictures would come out in different sizes, or
   // a number makes no sense.
@@ -73,7 +84,10 @@ struct Preprocess {
 };
 
 // "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "grey": what the family's
-// library does with its usual model of this size. Throws Error(usage) for other names.
+// library does with its usual model of this size; with "-fast" behind them, those of transformers on PyTorch.
+// Throws Error(usage) for other names. Where a model is there: what its files ask for, on PyTorch. No
+// profile_named().
+constexpr std::string_view fast_profile = "fast";
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
 std::string profile_names();  // for messages
 

@@ -102,6 +102,29 @@ TEST_CASE("vitrine preprocess does what a model's files ask for") {
   CHECK(shape_of({"--model", dino.path(), "--profile", "timm"}, "profile timm") == Dims{1, 3, 48, 48});
 }
 
+TEST_CASE("vitrine preprocess --profile fast is the model's own preprocessing on PyTorch") {
+  test::test_device();
+  const test::TemporaryFolder folder;
+  const std::string model = data / "parity" / "fixtures" / "hf_vit", picture = pictures / "jpeg_403x301.jpg";
+  const auto numbers = [&](std::vector<std::string> arguments) {
+    const std::string out = folder / "x.npy";
+    arguments.insert(arguments.begin(), {picture, "--out", out});
+    const auto result = preprocess(arguments);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    return NpyFile(out).values<float>();
+  };
+  const std::vector<float> own = numbers({"--model", model}),
+                           fast = numbers({"--model", model, "--profile", "fast"});
+  CHECK(fast == numbers({"--profile", "hf-fast", "--size", "16"}));
+  CHECK(own == numbers({"--profile", "hf", "--size", "16"}));
+  CHECK(own != fast);
+  test::check_failure(preprocess({picture, "--profile", "fast", "--out", folder / "y.npy"}), 2, {"--model"});
+  const std::string timm = data / "parity" / "fixtures" / "timm_vit";
+  test::check_failure(preprocess({picture, "--profile", "fast", "--model", timm, "--out", folder / "y.npy"}),
+                      2, {"no", "PyTorch"});
+}
+
 TEST_CASE("vitrine preprocess says in one sentence what is wrong") {
   test::test_device();
   const test::TemporaryFolder folder;

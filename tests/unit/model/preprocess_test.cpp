@@ -63,10 +63,9 @@ Preprocess preprocess_of(const Json& entry) {
   return read_preprocess(folder.path(), "hf", {});
 }
 
-TEST_CASE("every profile gives the libraries' tensors, bit for bit") {
-  const Json file =
-      read_json(std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "preprocessing" / "profiles.json");
-  CHECK(file.at("cases").size() >= 38);
+void check_cases(const char* name, size_t least) {
+  const Json file = read_json(std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "preprocessing" / name);
+  CHECK(file.at("cases").size() >= least);
   for (const Json& entry : file.at("cases")) {
     const Preprocess p = preprocess_of(entry);
     INFO(entry.at("name").get<std::string>() << ": " << p.to_string());
@@ -80,6 +79,47 @@ TEST_CASE("every profile gives the libraries' tensors, bit for bit") {
           preprocessed(p, test::noise_picture(picture.at("seed"), width, height), width, height, shape[0]);
       CHECK(test::fnv(std::as_bytes(std::span(out))) == picture.at("fnv").get<std::string>());
     }
+  }
+}
+
+TEST_CASE("every profile gives the libraries' tensors, bit for bit") { check_cases("profiles.json", 38); }
+
+// tests/parity/make_fast_preprocess_fixture.py
+TEST_CASE("every profile on PyTorch gives transformers' tensors, bit for bit") {
+  check_cases("fast.json", 20);
+}
+
+TEST_CASE("a processor of pictures and words is read for its pictures") {
+  const test::TemporaryFolder folder;
+  const std::string text = R"({"processor_class": "CLIPProcessor", "image_processor":
+      {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 40}, "crop_size": 36}})";
+  std::ofstream(folder / "processor_config.json") << text;
+  const Preprocess p = read_preprocess(folder.path(), "hf_clip", {});
+  CHECK(p.resize_height == 40);
+  CHECK(p.crop_height == 36);
+  // One that is about words alone says nothing.
+  std::ofstream(folder / "processor_config.json") << R"({"processor_class": "CLIPProcessor"})";
+  CHECK(read_preprocess(folder.path(), "hf_clip", {}).crop_height == 224);
+  // A file of its own goes first.
+  std::ofstream(folder / "processor_config.json") << text;
+  std::ofstream(folder / "preprocessor_config.json")
+      << R"({"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 50}, "crop_size": 48})";
+  CHECK(read_preprocess(folder.path(), "hf_clip", {}).crop_height == 48);
+}
+
+TEST_CASE("only what a processor of transformers does is there on PyTorch") {
+  CHECK(profile_names().ends_with("siglip-fast, hf-deit-fast, hf-dinov2-fast"));
+  for (const char* name : {"timm-fast", "torchvision-fast", "grey-fast", "-fast", "fast"})
+    CHECK_THROWS_MATCHES(profile_named(name, 56, 56), Error, says(name));
+  CHECK_THROWS_MATCHES(profile_named("timm", 56, 56).on_torch(), Error, says("PyTorch"));
+  Preprocess lanczos = profile_named("hf", 56, 56);
+  lanczos.filter = Filter::lanczos;
+  CHECK_THROWS_MATCHES(lanczos.on_torch(), Error, says("lanczos"));
+  // What is written is read as it was.
+  for (const char* name : {"hf-fast", "clip-fast", "hf-deit-fast"}) {
+    const Preprocess p = profile_named(name, 56, 48);
+    CHECK(read_hugging_face_preprocess(Json::parse(hugging_face_json(p).dump()), "", "file") == p);
+    CHECK(vitrine::preprocess_of(Json::parse(to_json(p).dump()), {}, "file") == p);
   }
 }
 
