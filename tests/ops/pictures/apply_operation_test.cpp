@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "runtime/ops/pictures/host_operation.h"
 #include "runtime/ops/pictures/reference_operation.h"
 #include "runtime/util/error.h"
 #include "tests/support/noise_picture.h"
@@ -56,7 +57,19 @@ Batch batch_of(uint32_t width, uint32_t height, const std::vector<PictureOperati
   return batch;
 }
 
+// What is done on the host gives the same pictures.
+void check_on_host(const Batch& batch) {
+  const size_t each = size_t{batch.width} * batch.height;
+  for (size_t i = 0; i < batch.operations.size(); ++i) {
+    INFO("operation " << i << " of kind " << static_cast<int>(batch.operations[i].kind));
+    std::vector<uint32_t> picture(batch.pixels.begin() + i * each, batch.pixels.begin() + (i + 1) * each);
+    apply_on_host(batch.operations[i], picture, batch.width, batch.height);
+    CHECK(std::equal(picture.begin(), picture.end(), batch.results.begin() + i * each));
+  }
+}
+
 void check(const Batch& batch, uint64_t position, uint64_t count, const ApplyOperationOptions& options = {}) {
+  check_on_host(batch);
   const uint64_t pictures = batch.operations.size();
   INFO(pictures << " pictures of " << batch.width << " x " << batch.height);
   const Shape shape{pictures, batch.height, batch.width};
