@@ -65,6 +65,9 @@ PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const Pi
 PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prepared,
                     const PictureCapacity& largest);
 
+// The result, resized on the host.
+Picture resized_on_host(const Picture& picture, const PreparedPicture& prepared);
+
 // Writes the inputs of one run. There must be as many parts as the graph's batch.
 void write_picture_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,
                          std::span<const float> values);

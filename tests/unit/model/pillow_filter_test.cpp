@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "model/pictures/host_resample.h"
 #include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/json.h"
 #include "tests/support/noise_picture.h"
@@ -39,8 +40,13 @@ std::vector<uint32_t> resize(Filter filter, uint64_t seed, uint32_t width, uint3
                                 .columns = columns.taps,
                                 .rows = rows.taps};
   const std::vector<ResamplePicture> pictures{picture};
-  return reference::resample_columns(
+  const std::vector<uint32_t> result = reference::resample_columns(
       pictures, reference::resample_rows(pictures, source, resample_needs(picture).blocks));
+  // What is resized on the host, with wide registers and without.
+  const PreparedPicture prepared{.top = rows.source_begin, .left = columns.source_begin, .resample = picture};
+  const std::vector<uint32_t> whole = test::noise_picture(seed, width, height);
+  for (const bool plain : {false, true}) CHECK(resample_on_host(whole, width, prepared, plain) == result);
+  return result;
 }
 
 nlohmann::json cases() {
