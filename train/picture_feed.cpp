@@ -1,6 +1,7 @@
 #include "train/picture_feed.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "runtime/util/error.h"
@@ -8,14 +9,18 @@
 
 namespace vitrine {
 
+bool prepares_on_host(const Capabilities& device) { return device.type == DeviceType::cpu; }
+
 PictureFeed::PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateStore& states,
-                         TrainConfig config, PlanOptions plan, uint64_t pixels_at_once, HandOver hand_over)
+                         TrainConfig config, PlanOptions plan, uint64_t pixels_at_once, bool on_host,
+                         HandOver hand_over)
     : pipelines_(pipelines),
       weights_(weights),
       states_(states),
       config_(std::move(config)),
       preprocess_(preprocessing_of(config_)),
       plan_(std::move(plan)),
+      on_host_(on_host),
       hand_over_(std::move(hand_over)),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
       usual_(largest_),
@@ -34,6 +39,13 @@ PictureFeed::PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateSt
 void PictureFeed::add(PicturePart part) {
   if (first_ + pending_.size() >= config_.batch_size)
     throw Error(ErrorCode::usage, "more pictures than a batch has were given to a training");
+  if (on_host_) {
+    const Picture& picture = *part.picture;
+    if (picture.width != preprocess_.width() || picture.height != preprocess_.height())
+      throw Error(ErrorCode::usage, "a picture that isn't ready was given to a training that resizes none");
+    pending_.push_back(std::move(part));
+    return;
+  }
   const ResampleNeeds needs = resample_needs(part.prepared.resample);
   ResampleNeeds together = pending_needs_;
   together += needs;
@@ -50,6 +62,7 @@ void PictureFeed::add(PicturePart part) {
 }
 
 void PictureFeed::flush() {
+  if (on_host_) return submit_ready();
   while (first_ + pending_.size() < config_.batch_size) add({nullptr, blank_picture(preprocess_)});
   submit();
   first_ = 0;
@@ -66,6 +79,26 @@ void PictureFeed::submit() {
   first_ += pending_.size();
   pending_.clear();
   pending_needs_ = {};
+}
+
+void PictureFeed::submit_ready() {
+  if (!recording_) {
+    recording_ = std::make_unique<Executable>(
+        weights_, make_plan(make_ready_picture_graph(config_), pipelines_.device().capabilities(), plan_),
+        &states_);
+  }
+  recording_->wait(set_);
+  const std::span<std::byte> to = recording_->input(recording_->input_index("pixels"), set_);
+  const size_t each = to.size() / config_.batch_size;
+  for (size_t i = 0; i < pending_.size(); ++i)
+    std::memcpy(to.data() + i * each, pending_[i].picture->pixels.data(), each);
+  // What the batch lacks of its size is blank.
+  const uint32_t fill = blank_picture(preprocess_).resample.fill;
+  for (size_t at = pending_.size() * each; at < to.size(); at += sizeof fill)
+    std::memcpy(to.data() + at, &fill, sizeof fill);
+  hand_over_(*recording_, set_);
+  set_ = (set_ + 1) % Executable::io_sets;
+  pending_.clear();
 }
 
 Executable& PictureFeed::recording(const ResampleNeeds& needs) {

@@ -1,5 +1,6 @@
 // Pictures of any size on their way to a training's steps: the device resizes them into a state, some at a
-// time, while others are still decoded.
+// time, while others are still decoded. Where the device is the host itself, who decodes them resizes them,
+// too.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,20 @@
 
 namespace vitrine {
 
+// Whether pictures are best resized, and changed by chance, by the threads that decode them: a software
+// driver's loads are several times as expensive as the host's own.
+bool prepares_on_host(const Capabilities& device);
+
 class PictureFeed {
  public:
   // Has the device run a recording with what lies in one of its sets.
   using HandOver = std::function<void(Executable&, uint32_t set)>;
 
-  // The device is given so many pixels at once, and a picture that has more alone. All have to outlive this.
+  // With `on_host` all pictures are ready when they come, of the model's size. Else
+  // the device is given so many pixels at once, and a picture that has more alone. All have to outlive this.
   // `states` must have the buffer "pictures" by the first flush().
   PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateStore& states, TrainConfig config,
-              PlanOptions plan, uint64_t pixels_at_once, HandOver hand_over);
+              PlanOptions plan, uint64_t pixels_at_once, bool on_host, HandOver hand_over);
 
   // What one picture may need; what needs more is resized by part_of() on the host.
   const PictureCapacity& largest() const { return largest_; }
@@ -39,6 +45,7 @@ class PictureFeed {
 
  private:
   void submit();
+  void submit_ready();
   Executable& recording(const ResampleNeeds& needs);
 
   PipelineStore& pipelines_;
@@ -47,6 +54,7 @@ class PictureFeed {
   TrainConfig config_;
   Preprocess preprocess_;
   PlanOptions plan_;
+  bool on_host_;
   HandOver hand_over_;
   PictureCapacity largest_, usual_;
 

@@ -49,6 +49,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
       layout_(layout_of(config_)),
       states_(pipelines.device()),
       from_features_(options.from_features),
+      on_host_(options.pictures_on_host.value_or(prepares_on_host(pipelines.device().capabilities()))),
       drawn_(options.frozen ? nullptr : random_weights(config_.model, config_.seed)),
       frozen_(options.frozen ? *options.frozen : *drawn_),
       rows_(trains_low_rank(config_) ? with_rows(frozen_, config_.model) : nullptr),
@@ -67,7 +68,8 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   StepGraphOptions of_step{.update = alone && !accumulates,
                            .recompute = options.recompute,
                            .images = images_,
-                           .from_features = from_features_};
+                           .from_features = from_features_,
+                           .pictures_changed = on_host_};
   if (teacher_) of_step.teacher = teacher_->model;
   Plan step = plan_of(make_step_graph(config_, layout_, of_step));
   uint64_t tail = step.tail_bytes;
@@ -95,7 +97,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
     const uint64_t pixels = config_.batch_size * config_.model.image_height * config_.model.image_width;
     states_.make(std::string(pictures_buffer), pixels * sizeof(uint32_t), tail);
     pictures_ = std::make_unique<PictureFeed>(
-        pipelines_, *weights_, states_, config_, plan_, options.pixels_at_once,
+        pipelines_, *weights_, states_, config_, plan_, options.pixels_at_once, on_host_,
         [this](Executable& executable, uint32_t set) { hand_over(executable, set); });
   }
 
@@ -251,7 +253,7 @@ void Trainer::submit_step(const PartShare& share, uint64_t pass) {
   } else {
     const Slot filled = slot();
     complete(filled, samples);
-    if (pictures_ && config_.augmentation.on())
+    if (pictures_ && !on_host_ && config_.augmentation.on())
       std::ranges::copy(pictures_->operations(), input_as<uint32_t>(*step_, operations_input, set_).begin());
     std::ranges::fill(filled.labels.subspan(samples), 0u);
   }
@@ -393,7 +395,7 @@ TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
 
 Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   finish();
-  StepGraphOptions of_step{.images = images_};
+  StepGraphOptions of_step{.images = images_, .pictures_changed = on_host_};
   if (teacher_) of_step.teacher = teacher_->model;
   const F16RangeGraph range = make_f16_range_graph(config_, layout_, of_step);
   // Not preparing_: whoever stops a training that is under way wants to keep it.
@@ -405,7 +407,7 @@ Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   const auto samples = fill(slot);
   if (!samples) return {};
   complete(slot, *samples);
-  if (pictures_ && config_.augmentation.on())
+  if (pictures_ && !on_host_ && config_.augmentation.on())
     std::ranges::copy(pictures_->operations(), input_as<uint32_t>(executable, operations_input, 0).begin());
   std::ranges::fill(labels.subspan(*samples), 0u);
   write_recipe_inputs(executable, 0, config_, pass,

@@ -37,6 +37,8 @@ struct TrainerOptions {
   // Of pictures: enough for a hundred small photographs, so that the device is busy with some of a batch
   // while the host decodes and copies others.
   uint64_t pixels_at_once = uint64_t{1} << 24;
+  // Pictures come ready, resized and changed; left out, where the device is the host itself.
+  std::optional<bool> pictures_on_host = {};
   bool recompute = false;  // see StepGraphOptions
   PlanOptions plan = {};   // as vitrine tune left the device, where it holds no choices of its own
   // Where a step is too long for one submission, it is asked between two: with "no" the step is left
@@ -104,6 +106,8 @@ class Trainer {
   StepImages images() const { return images_; }
   // What a picture may need, of a trainer that is given pictures; one that needs more is resized before.
   const PictureCapacity& largest_picture() const { return pictures_->largest(); }
+  // Whether pictures have to come ready (LoaderOptions::on_host).
+  bool pictures_on_host() const { return on_host_; }
   const Plan& step_plan() const { return step_->plan(); }
   // Whether the step has a product of what f16 keeps of its operands. Where the configuration's precision is
   // f16 and this is false, the device has nothing that it would be faster on.
@@ -226,6 +230,7 @@ class Trainer {
   ParameterLayout layout_;
   StateStore states_;
   bool from_features_;
+  bool on_host_;
   std::unique_ptr<ConstantSource> drawn_;
   ConstantSource& frozen_;
   std::unique_ptr<ConstantSource> rows_;  // of frozen_, where pairs lie beside parts of a layer

@@ -39,6 +39,7 @@ struct StepGraphOptions {
   // In place of the images there is "features" [B, width]: what make_features_graph() gives.
   bool from_features = false;
   std::optional<TeacherModel> teacher = {};  // of a training with distillation
+  bool pictures_changed = false;             // what chance does to pictures has been done when they come
 };
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});
@@ -70,6 +71,9 @@ std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, cons
 // states, in result_buffer().
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch, StepImages images = StepImages::numbers);
+
+// From the result's pictures, the input "pixels" [B * H * W] u32, to the state "pictures".
+std::shared_ptr<const Graph> make_ready_picture_graph(const TrainConfig& config);
 
 // From pictures of any size to the state "pictures": the nodes with which a model looks at pictures.
 std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity);

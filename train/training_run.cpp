@@ -40,6 +40,7 @@ LoaderOptions loader_options(const Trainer& trainer) {
                         .pictures = trainer.images() == StepImages::pictures,
                         .seed = config.seed};
   if (options.pictures) options.largest = trainer.largest_picture();
+  options.on_host = options.pictures && trainer.pictures_on_host();
   return options;
 }
 
@@ -133,6 +134,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       parts_(parts_of(config)),
       team_(pipelines, options_.devices, config, total_updates(config, train.count()),
             {.images = images_of(train, config),
+             .pictures_on_host = options_.pictures_on_host,
              .recompute = options_.recompute,
              .plan = options_.plan,
              .go_on = options_.go_on,
@@ -414,21 +416,14 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
   const PartSizes sizes({.samples = data_.count(), .batch = static_cast<uint32_t>(config_.batch_size)},
                         parts_);
-  LoaderOptions loading = loader_options(trainer_);
-  loading.batch_size = static_cast<uint32_t>(config_.batch_size);
+  const bool pictures = trainer_.images() == StepImages::pictures;
+  LoaderOptions loading =
+      step_loading(config_, trainer_.images(), pictures ? team_.largest_picture() : PictureCapacity(),
+                   trainer_.pictures_on_host());
   loading.parts = parts_;
   loading.batches_ahead *= static_cast<uint32_t>(parts_.count());
-  if (loading.pictures) loading.largest = team_.largest_picture();
-  loading.augmentation = {.crop_padding = static_cast<uint32_t>(config_.crop_padding),
-                          .flip = config_.flip,
-                          .resized_crop = config_.random_resized_crop,
-                          .operations = config_.augmentation,
-                          .fill = fill_of_mean(preprocessing_of(config_).mean)};
-  loading.balanced = config_.recipe.sampling == Sampling::balanced;
-  loading.repeats = config_.recipe.repeats;
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);
   loading.first_batch = at_end ? 0 : sizes.first_of_batch(position_.batch);
-  loading.end_epoch = static_cast<uint32_t>(config_.epochs);
   if (on_features_ && !finished() && !features_ && !compute_features(events, stop)) {
     save();
     return false;

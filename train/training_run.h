@@ -79,7 +79,8 @@ struct TrainingOptions {
   // Those that share the parts of each batch, the first of which is that of the constructor's pipelines; one
   // alone comes to the same bits. Empty: it is not shared, and never waits for the host.
   std::vector<PipelineStore*> devices = {};
-  // See TrainerOptions.
+  // See TrainerOptions; the bits are the same.
+  std::optional<bool> pictures_on_host = {};
   std::function<bool()> go_on = {};
   GoOn preparing = {};
 };
@@ -177,6 +178,11 @@ bool trains_on_features(const TrainConfig& config, const Dataset& data);
 
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
+
+// How a training's steps read their data, from the first epoch to the last; for a device with this much room
+// for a picture, or for ready ones.
+LoaderOptions step_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
+                           bool on_host);
 
 // Loss without label smoothing, and accuracy, of a trainer's model on all samples of a data set.
 TestResult test_on(Trainer& trainer, const Dataset& data, const TakeResults& take = {},

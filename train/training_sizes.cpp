@@ -27,6 +27,26 @@ uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
   return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
 }
 
+LoaderOptions step_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
+                           bool on_host) {
+  LoaderOptions options{.batch_size = static_cast<uint32_t>(config.batch_size),
+                        .pictures = images == StepImages::pictures,
+                        .balanced = config.recipe.sampling == Sampling::balanced,
+                        .repeats = config.recipe.repeats,
+                        .seed = config.seed,
+                        .augmentation = {.crop_padding = static_cast<uint32_t>(config.crop_padding),
+                                         .flip = config.flip,
+                                         .resized_crop = config.random_resized_crop,
+                                         .operations = config.augmentation,
+                                         .fill = fill_of_mean(preprocessing_of(config).mean)},
+                        .end_epoch = static_cast<uint32_t>(config.epochs)};
+  if (options.pictures) {
+    options.largest = largest;
+    options.on_host = on_host;
+  }
+  return options;
+}
+
 DatasetOptions dataset_options(const TrainConfig& config) {
   const ViTConfig& c = config.model;
   return {.shape = {static_cast<uint32_t>(c.channels), static_cast<uint32_t>(c.image_height),

@@ -100,6 +100,7 @@ TEST_CASE("the device makes of pictures what timm and torchvision make of them, 
   test::require_no_validation_messages();
 }
 
+// The part before and the one behind the stop have their pictures changed by the device and on the host.
 TEST_CASE("a training that changes its pictures goes on where it was stopped, to the same bytes") {
   PipelineStore& pipelines = *test::test_device().pipelines;
   for (const uint32_t channels : {3u, 1u}) {
@@ -125,7 +126,8 @@ TEST_CASE("a training that changes its pictures goes on where it was stopped, to
       TrainingRun whole(pipelines, config, *data, {.out = out + "/whole"});
       REQUIRE(whole.run({}, never));
       for (const bool last : {false, true}) {
-        TrainingRun part(pipelines, config, *data, {.out = out + "/parts", .resume = true});
+        TrainingRun part(pipelines, config, *data,
+                         {.out = out + "/parts", .resume = true, .pictures_on_host = last});
         std::atomic<bool> stop{false};
         REQUIRE(part.run({.between = [&] { stop = !last; }}, stop) == last);
       }

@@ -137,6 +137,7 @@ TEST_CASE(
   check_agreement(config);
 }
 
+// The part before and the one behind the stop have their pictures resized by the device and on the host.
 TEST_CASE("a training with random crops and mirrors goes on where it was stopped, to the same bytes") {
   PipelineStore& pipelines = *test::test_device().pipelines;
   const test::TemporaryFolder folder;
@@ -154,7 +155,8 @@ TEST_CASE("a training with random crops and mirrors goes on where it was stopped
     TrainingRun whole(pipelines, config, *data, {.out = out + "/whole"});
     REQUIRE(whole.run({}, never));
     for (const bool last : {false, true}) {
-      TrainingRun part(pipelines, config, *data, {.out = out + "/parts", .resume = true});
+      TrainingRun part(pipelines, config, *data,
+                       {.out = out + "/parts", .resume = true, .pictures_on_host = last});
       std::atomic<bool> stop{false};
       REQUIRE(part.run({.between = [&] { stop = !last; }}, stop) == last);
     }
@@ -176,7 +178,8 @@ TEST_CASE("a step sees of a picture what preprocessing makes of it, in every pla
   std::map<uint64_t, std::vector<float>> first;
   for (const auto& [begin, at_once] :
        {std::pair<uint64_t, uint64_t>{0, 1 << 24}, {0, 1}, {1, 9000}, {2, 1 << 24}, {5, 121303}}) {
-    Trainer trainer(pipelines, config, 10, {.images = StepImages::pictures, .pixels_at_once = at_once});
+    Trainer trainer(pipelines, config, 10,
+                    {.images = StepImages::pictures, .pixels_at_once = at_once, .pictures_on_host = false});
     trainer.initialize(*random_weights(config.model, 1));
     uint64_t next = begin;
     Rows rows;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "model/pictures/host_resample.h"
+#include "runtime/ops/pictures/host_operation.h"
 #include "runtime/util/error.h"
 #include "train/data/epoch_order.h"
 
@@ -231,13 +233,25 @@ struct BatchLoader::State {
              : unchanged_picture(picture.height, picture.width);
   }
 
-  std::vector<uint32_t> operations_of(uint32_t epoch, uint32_t draw) const {
+  std::vector<PictureOperation> operations_of(uint32_t epoch, uint32_t draw) const {
     const PictureAugmentation& augmentation = options.augmentation.operations;
     if (!augmentation.on()) return {};
     const SampleShape& shape = dataset.shape();
-    return operation_words(draw_picture_operations(augmentation, shape.width, shape.height,
-                                                   options.augmentation.fill, options.seed, epoch, draw),
-                           augmentation.operations(), shape.width, shape.height);
+    return draw_picture_operations(augmentation, shape.width, shape.height, options.augmentation.fill,
+                                   options.seed, epoch, draw);
+  }
+
+  // All that the device would do.
+  static Picture changed(const Picture& picture, const PreparedPicture& prepared,
+                         std::span<const PictureOperation> operations) {
+    Picture result = resized_on_host(picture, prepared);
+    if (operations.empty()) return result;
+    std::vector<uint32_t> pixels(result.pixels.size() / 4);
+    std::memcpy(pixels.data(), result.pixels.data(), result.pixels.size());
+    for (const PictureOperation& operation : operations)
+      apply_on_host(operation, pixels, result.width, result.height);
+    std::memcpy(result.pixels.data(), pixels.data(), result.pixels.size());
+    return result;
   }
 
   PicturePart read_picture(Slot& slot, uint32_t row) const {
@@ -250,8 +264,15 @@ struct BatchLoader::State {
       prepared = placed(std::move(prepared),
                         draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw));
     }
+    const std::vector<PictureOperation> operations = operations_of(slot.batch.epoch, draw);
+    if (options.on_host)
+      return {.picture = std::make_shared<const Picture>(changed(*picture, prepared, operations))};
     PicturePart part = part_of(std::move(picture), std::move(prepared), options.largest);
-    part.operations = operations_of(slot.batch.epoch, draw);
+    const PictureAugmentation& augmentation = options.augmentation.operations;
+    if (augmentation.on()) {
+      const SampleShape& shape = dataset.shape();
+      part.operations = operation_words(operations, augmentation.operations(), shape.width, shape.height);
+    }
     return part;
   }
 

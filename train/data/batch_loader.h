@@ -37,6 +37,8 @@ struct LoaderOptions {
   // Of pictures: how many bytes of them are held at once. The one that next() waits for is read whatever its
   // size.
   uint64_t bytes_ahead = uint64_t{512} << 20;
+  // Pictures are resized, and what chance does to them is done, here: parts have the results alone.
+  bool on_host = false;
   // What a device takes of one picture; one that needs more is resized here.
   PictureCapacity largest{.pixels = std::numeric_limits<uint64_t>::max(),
                           .blocks = std::numeric_limits<uint64_t>::max(),
