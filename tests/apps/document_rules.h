@@ -31,6 +31,7 @@ inline const NotRun not_run[] = {
     {"bench/operators.py", "compares with PyTorch, which no test installs"},
     {"bench/train.py", "compares with PyTorch, which no test installs"},
     {"bench/fine_tuning.py", "compares with PyTorch, which no test installs"},
+    {"bench/input_throughput.py", "compares with PyTorch, which no test installs"},
     {"for way in", "PyTorch's training, which no test installs"},
     {"export LD_LIBRARY_PATH", "chooses PyTorch's OpenBLAS, which no test installs"},
     {"bench/roofline.py", "measures the machine for minutes"},

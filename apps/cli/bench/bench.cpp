@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bench/bench_host.h"
+#include "apps/cli/bench/bench_input.h"
 #include "apps/cli/bench/bench_op.h"
 #include "apps/cli/bench/bench_operators.h"
 #include "apps/cli/bench/bench_output.h"
@@ -36,7 +37,7 @@ struct BenchFlags {
   uint64_t runs = 0;
   double seconds = 3;
   OpFlags op;
-  std::string train, trained, trace;
+  std::string train, trained, trace, data;
   bool json = false, maps = false, startup = false, kernels = false, host_time = false, recompute = false,
        batch_given = false;
 };
@@ -218,6 +219,7 @@ void bench(const BenchFlags& flags, const CommonOptions& common) {
                                  .json = flags.json};
     return bench_op(flags.op, options, common);
   }
+  if (!flags.data.empty()) return bench_input(flags.train, flags.data, flags.json, common);
   if (!flags.train.empty()) {
     for (const uint64_t batch : flags.batches) {
       bench_train({.config = flags.train,
@@ -302,6 +304,12 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->add_option("--trained", flags->trained,
                    "What is trained, as vitrine train --train, instead of the configuration's")
       ->needs(train);
+  command
+      ->add_option(
+          "--data", flags->data,
+          "How fast this data set is read for such a training instead: one epoch, with no step behind it")
+      ->needs(train)
+      ->excludes("--trained");
   command->add_flag("--recompute", flags->recompute, "As vitrine train --recompute")->needs(train);
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, command, flags] {
