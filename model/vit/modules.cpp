@@ -157,7 +157,8 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
                                   .value_width = config_.head_value_width(),
                                   .scale = config_.attention_scale(),
                                   .store_lse = keeps.lse || builder.training(),
-                                  .rounded = builder.rounded()}};
+                                  .rounded = builder.rounded(),
+                                  .causal = config_.causal}};
   if (builder.training() && config_.attention_dropout > 0) {
     out.options.drop_rate = config_.attention_dropout;
     out.options.drop_stream = builder.next_stream();

@@ -7,7 +7,7 @@
 namespace vitrine::reference {
 
 Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
-                    double scale, const WeightFactor& factor) {
+                    double scale, const WeightFactor& factor, const Sees& sees) {
   Attention result;
   result.out.resize(batch * q.tokens * heads * v.head_width);
   Values row(k.tokens), applied;
@@ -18,7 +18,7 @@ Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t bat
         for (uint64_t m = 0; m < k.tokens; ++m) {
           double dot = 0;
           for (uint64_t d = 0; d < q.head_width; ++d) dot += q.at(b, n, h, d) * k.at(b, m, h, d);
-          row[m] = dot * scale;
+          row[m] = sees && !sees(n, m) ? -std::numeric_limits<double>::infinity() : dot * scale;
           highest = std::max(highest, row[m]);
         }
         result.scores.insert(result.scores.end(), row.begin(), row.end());

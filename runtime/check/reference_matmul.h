@@ -42,8 +42,10 @@ struct Attention {
 // What a weight is multiplied by before it takes a value: of row (batch * heads + head) * queries + query,
 // for a key. None: 1.
 using WeightFactor = std::function<double(uint64_t row, uint64_t key)>;
+// Whether a query takes part in a key at all. None: in all.
+using Sees = std::function<bool(uint64_t query, uint64_t key)>;
 Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
-                    double scale, const WeightFactor& factor = {});
+                    double scale, const WeightFactor& factor = {}, const Sees& sees = {});
 // The gradients of the tensors that q, k and v are in; 0 where no head reads.
 struct AttentionGradients {
   Values q, k, v;

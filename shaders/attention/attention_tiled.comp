@@ -52,6 +52,7 @@ layout(constant_id = 8) const uint slice = 16;    // keys whose values are mixed
 layout(constant_id = 9) const bool aligned = false;  // every row of every head starts at a multiple of 4
 layout(constant_id = 10) const bool store_lse = false;
 layout(constant_id = 11) const bool drop = false;
+layout(constant_id = 12) const bool causal = false;  // a query sees keys up to its own number
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
@@ -110,7 +111,9 @@ void main() {
   }
   [[unroll]] for (uint i = 0; i < score_i * value_j; ++i) mixed[i] = vec4(0.0);
 
-  [[dont_unroll]] for (uint first_key = 0; first_key < p.keys; first_key += block_k) {
+  // Keys behind the last query of the block aren't looked at.
+  const uint seen = causal ? min(p.keys, first_query + block_q) : p.keys;
+  [[dont_unroll]] for (uint first_key = 0; first_key < seen; first_key += block_k) {
     float dots[score_i * score_j];
     [[unroll]] for (uint i = 0; i < score_i * score_j; ++i) dots[i] = 0.0;
     [[dont_unroll]] for (uint first = 0; first < key_width4; first += chunk4) {
@@ -141,7 +144,8 @@ void main() {
     [[unroll]] for (uint i = 0; i < score_i; ++i) {
       float highest = minus_infinity;
       [[unroll]] for (uint j = 0; j < score_j; ++j) {
-        const bool is_key = first_key + column + j * columns < p.keys;
+        const uint key = first_key + column + j * columns;
+        const bool is_key = key < p.keys && (!causal || key <= first_query + row + i * rows);
         dots[i * score_j + j] = is_key ? dots[i * score_j + j] * p.scale : minus_infinity;
         highest = max(highest, dots[i * score_j + j]);
       }
@@ -175,7 +179,7 @@ void main() {
     }
     barrier();  // before the weights overwrite the maxima
 
-    const uint end = min(first_key + block_k, p.keys);
+    const uint end = min(first_key + block_k, seen);
     [[dont_unroll]] for (uint slice_key = first_key; slice_key < end; slice_key += slice) {
       [[unroll]] for (uint i = 0; i < score_i; ++i) {
         [[unroll]] for (uint j = 0; j < slice_j; ++j) {

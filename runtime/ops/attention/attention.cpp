@@ -9,6 +9,7 @@
 #include "runtime/ops/elementwise/dropout.h"
 #include "runtime/ops/elementwise/random_mask.h"
 #include "runtime/ops/lowering.h"
+#include "runtime/util/text.h"
 
 namespace vitrine {
 namespace {
@@ -29,6 +30,7 @@ constexpr std::array kernels{
 };
 
 void backward(GradContext& c) {
+  if (is_attention_causal(c.attributes())) c.refuse("it is causal, which has no derivative here");
   if (c.node().outputs.size() > 1 && c.gradient(1)) {
     c.refuse("something depends on its log-sum-exp, which has no derivative here");
   }
@@ -100,6 +102,7 @@ Attributes attention_attributes(const AttentionOptions& options) {
                         {"scale", scale},
                         {"store_lse", int64_t{options.store_lse}}};
   if (options.rounded) attributes.set("rounded", int64_t{1});
+  if (options.causal) attributes.set("causal", int64_t{1});
   if (options.drop_rate != 0) {
     attributes.set("rate", options.drop_rate);
     attributes.set("stream", int64_t{options.drop_stream});
@@ -121,6 +124,13 @@ AttentionDrops attention_drops(const Attributes& attributes) {
 
 std::optional<std::string> refuse_drops(const LowerContext& context) {
   if (drops_weights(context.attributes())) return "it draws no random numbers, and the weights have dropout";
+  return std::nullopt;
+}
+
+bool is_attention_causal(const Attributes& attributes) { return attributes.flag("causal"); }
+
+std::optional<std::string> refuse_causal(const LowerContext& context) {
+  if (is_attention_causal(context.attributes())) return "its queries see every key, and the node is causal";
   return std::nullopt;
 }
 
@@ -164,6 +174,10 @@ Shape infer_attention_inputs(InferContext& c) {
 void infer_attention(InferContext& c) {
   const Shape shape = infer_attention_inputs(c);
   if (drops_weights(c.attributes())) require_step(c, attention_input::step);
+  const uint64_t keys = c.input(attention_input::k).shape[1];
+  c.require(!is_attention_causal(c.attributes()) || keys == shape[1],
+            counted(keys, "key") + " for " + std::to_string(shape[1]) +
+                " queries, as many were expected where it is causal");
   c.output(shape, c.input(attention_input::q).dtype);
   if (c.attributes().flag("store_lse")) {
     c.output({shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1]}, DType::f32, "lse");

@@ -32,6 +32,9 @@ struct AttentionOptions {
   double drop_rate = 0;
   uint32_t drop_stream = 0;
   ValueId step = {};  // [VITRINE_STEP_WORDS] u32
+  // A query sees the keys up to its own number alone, of as many keys as queries. What it doesn't see has a
+  // weight of 0, whatever its score; no mask is stored. Has no derivative here.
+  bool causal = false;
 };
 
 struct AttentionResult {

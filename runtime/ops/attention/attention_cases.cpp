@@ -40,6 +40,7 @@ std::vector<OpCase> attention_cases() {
       if (dtype == DType::f16 && size.drop_rate != 0) continue;  // weights are dropped in training, in f32
       cases.push_back(case_of(size, dtype));
     }
+    for (const AttentionCase& size : causal_attentions) cases.push_back(case_of(size, dtype));
   }
   for (AttentionCase size : trained_attentions) {
     for (const bool store_lse : {true, false}) {
@@ -83,10 +84,15 @@ std::vector<Sample> attention_sample(const LoneNode& node) {
                          static_cast<uint32_t>((image * heads + head) * queries + query));
     };
   }
-  const reference::Attention expected = reference::attention(
-      {q_values, rows.size(), q[2], whole("q_offset"), key_width},
-      {k_values, k[1], k[2], whole("k_offset"), key_width},
-      {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads, attributes.number("scale"), factor);
+  reference::Sees sees;
+  if (is_attention_causal(attributes)) {
+    sees = [&](uint64_t query, uint64_t key) { return key <= rows[query]; };
+  }
+  const reference::Attention expected =
+      reference::attention({q_values, rows.size(), q[2], whole("q_offset"), key_width},
+                           {k_values, k[1], k[2], whole("k_offset"), key_width},
+                           {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads,
+                           attributes.number("scale"), factor, sees);
   std::vector<Sample> samples{rows_sample(node, query_rows, heads * value_width, expected.out)};
   const bool rounded = is_attention_rounded(attributes);
   if (rounded) samples.front().tolerance = rounded_tolerance;

@@ -21,6 +21,7 @@ struct AttentionCase {
   double drop_rate = 0;
   bool store_lse = true;
   bool rounded = false;
+  bool causal = false;
   // Where the heads begin in a row of q and of k, and what is behind the last one: with heads of whole
   // eights, all of a row is.
   static constexpr uint64_t q_offset = 8, k_offset = 16, rest = 8;
@@ -36,12 +37,13 @@ struct AttentionCase {
             .rounded = rounded,
             .drop_rate = drop_rate,
             .drop_stream = 4,
-            .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{}};
+            .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{},
+            .causal = causal};
   }
   std::string label() const {
     return std::to_string(heads) + " heads of " + std::to_string(width) +
            (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp") +
-           (rounded ? ", rounded" : "");
+           (rounded ? ", rounded" : "") + (causal ? ", causal" : "");
   }
   // The weights' factors, and the step of which they are drawn.
   reference::WeightFactor factor() const {
@@ -65,7 +67,11 @@ struct AttentionCase {
             {reference::random_tensor({batch, keys, heads * width}, dtype, 3)}};
   }
   reference::Attention expected(const std::vector<reference::OpInput>& in) const {
-    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor());
+    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor(), sees());
+  }
+  reference::Sees sees() const {
+    if (!causal) return {};
+    return [](uint64_t query, uint64_t key) { return key <= query; };
   }
   reference::Heads q(const std::vector<reference::OpInput>& in) const {
     return {in[0].tensor.values, queries, q_row(), q_offset, width};
@@ -81,6 +87,11 @@ struct AttentionCase {
 // 197.
 constexpr AttentionCase small_attention{1, 2, 5, 7, 5}, usual_attention{2, 2, 37, 43, 64},
     dropped_attention{2, 2, 41, 37, 64, 0.25}, attention_without_lse{2, 2, 37, 43, 64, 0, false};
+// As text towers have them: fewer tokens than a step takes, and more than a workgroup's queries and keys.
+constexpr AttentionCase causal_attentions[] = {
+    {.batch = 1, .heads = 2, .queries = 5, .keys = 5, .width = 5, .causal = true},
+    {.batch = 2, .heads = 2, .queries = 77, .keys = 77, .width = 64, .causal = true},
+    {.batch = 1, .heads = 1, .queries = 131, .keys = 131, .width = 20, .store_lse = false, .causal = true}};
 // As small models train with: few tokens, and heads of few elements or of no power of two. Every number of
 // keys that a kernel takes at a time is code of its own.
 constexpr AttentionCase trained_attentions[] = {

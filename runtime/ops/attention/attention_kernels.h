@@ -38,6 +38,9 @@ bool drops_weights(const Attributes& attributes);
 AttentionDrops attention_drops(const Attributes& attributes);
 // The reason why a kernel that draws no random numbers can't run a node, if it can't.
 std::optional<std::string> refuse_drops(const LowerContext& context);
+bool is_attention_causal(const Attributes& attributes);
+// The reason why a kernel that lets every query see every key can't run a node, if it can't.
+std::optional<std::string> refuse_causal(const LowerContext& context);
 Attributes attention_attributes(const AttentionOptions& options);
 // Checks the inputs; returns the result's shape.
 Shape infer_attention_inputs(InferContext& context);

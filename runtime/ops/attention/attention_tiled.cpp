@@ -151,11 +151,19 @@ Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTil
   Lowered lowered;
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_tiled", name_of(context.input(attention_input::q).dtype));
-  dispatch.constants = {
-      {"local_size", tile.threads}, {"threads", tile.threads},       {"block_q", tile.block_q},
-      {"block_k", tile.block_k},    {"key_width", params.key_width}, {"value_width", params.value_width},
-      {"columns", tile.columns},    {"chunk4", tile.chunk4},         {"slice", tile.slice},
-      {"aligned", aligned(params)}, {"store_lse", store_lse},        {"drop", drops}};
+  dispatch.constants = {{"local_size", tile.threads},
+                        {"threads", tile.threads},
+                        {"block_q", tile.block_q},
+                        {"block_k", tile.block_k},
+                        {"key_width", params.key_width},
+                        {"value_width", params.value_width},
+                        {"columns", tile.columns},
+                        {"chunk4", tile.chunk4},
+                        {"slice", tile.slice},
+                        {"aligned", aligned(params)},
+                        {"store_lse", store_lse},
+                        {"drop", drops},
+                        {"causal", is_attention_causal(context.attributes())}};
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
                        Operand::input(attention_input::v),

@@ -14,6 +14,7 @@ constexpr uint32_t output_out = 0, output_scores = 1, output_weights = 2;
 void infer(InferContext& c) {
   const Shape shape = infer_attention_inputs(c);
   c.require(!drops_weights(c.attributes()), "it can't drop weights, which was asked for");
+  c.require(!is_attention_causal(c.attributes()), "it has no causal mask, which was asked for");
   const Shape maps{shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1],
                    c.input(attention_input::k).shape[1]};
   c.output(shape, c.input(attention_input::q).dtype);

@@ -41,6 +41,8 @@ layout(constant_id = 9) const uint unroll = 16;
 layout(constant_id = 10) const bool halves = false;  // blocks hold f32, of what f16 would hold
 layout(constant_id = 11) const bool drop = false;    // then a step is whole fours of keys, or a half of one
 
+layout(constant_id = 13) const bool causal = false;  // a query sees keys up to its own number
+
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TR v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };
@@ -75,6 +77,11 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
       [[unroll]] for (uint i = 0; i < span; ++i) {
         if (d + i < key_width) weight[j] += query[d + i] * of_span(key, i);
       }
+    }
+  }
+  if (causal) {
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      if (first_key + j > gl_GlobalInvocationID.x) weight[j] = -infinity;
     }
   }
   float new_highest = highest;
@@ -126,7 +133,9 @@ void main() {
   Rows value_rows = offset_by(v, image * p.keys * v_stride + p.v_offset + head * value_width);
   statistic = (image * p.heads + head) * p.queries + min(asking, p.queries - 1);
   if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
-  const uint whole = p.keys / block;
+  // Keys behind the workgroup's last query aren't looked at.
+  const uint seen = causal ? min(p.keys, (gl_WorkGroupID.x + 1) * gl_WorkGroupSize.x) : p.keys;
+  const uint whole = seen / block;
   if (whole > 0) {
     uint turn = 0;
     do {
@@ -135,10 +144,10 @@ void main() {
       value_rows = offset_by(value_rows, block * v_stride);
     } while (++turn < whole);
   }
-  uint left = p.keys % block;
+  uint left = seen % block;
   if (left > 0) {
     do {
-      attend(key_rows, value_rows, p.keys - left, 1);
+      attend(key_rows, value_rows, seen - left, 1);
       key_rows = offset_by(key_rows, k_stride);
       value_rows = offset_by(value_rows, v_stride);
     } while (--left > 0);

@@ -152,6 +152,7 @@ Lowered lower_attention_lanes(const LowerContext& context) {
       {"unroll", blocks ? blocks->unroll : 16},
       {"halves", blocks && context.output(0).dtype == DType::f16},
       {"drop", drops},
+      {"causal", is_attention_causal(context.attributes())},
       {"wide", lie_in_words(context, k, sizes.key_width) && lie_in_words(context, v, sizes.value_width)}};
   dispatch.operands = {q.operand,          k.operand,
                        v.operand,          drops ? Operand::input(attention_input::step) : Operand::nothing(),

@@ -269,6 +269,7 @@ std::optional<std::string> refuse_staged_attention(const LowerContext& context, 
   if (variant == "f16" && context.input(attention_input::q).dtype != DType::f16)
     return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
+  if (auto reason = refuse_causal(context)) return reason;
   if (context.attributes().number("scale") <= 0)
     return "it scales the maximum of a query alone, and scale is not positive";
   if (auto reason = refuse(context, shader, variant)) return reason;
