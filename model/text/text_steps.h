@@ -1,0 +1,41 @@
+// What a tokenizer.json has done to a text before its model cuts it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/files/json_object.h"
+#include "model/text/tokenizer.h"
+
+namespace vitrine {
+
+using TextStep = std::function<std::u32string(const std::u32string&)>;
+using TextSteps = std::vector<TextStep>;
+std::string apply_steps(const TextSteps& steps, std::string_view text);
+
+// "normalizer". Throws Error(bad_file) naming a step that isn't known.
+TextSteps read_steps(const JsonObject& normalizer);
+// Those of CLIP: composed, white space as one space each, lower case.
+TextSteps clip_steps();
+
+// "pre_tokenizer": throws Error(bad_file) unless it is CLIP's.
+void require_clip_words(const JsonObject& splitter);
+
+// SentencePiece's way of marking words.
+struct Metaspace {
+  enum class Prepend : uint8_t { always, first, never };
+  char32_t mark = U'\u2581';
+  Prepend prepend = Prepend::always;
+  bool split = true;             // in front of marks
+  bool split_on_spaces = false;  // before anything is marked
+  std::vector<std::string> words(std::string_view text, bool first) const;
+};
+Metaspace read_metaspace(const JsonObject& splitter);
+
+// merges.txt: a line each, behind a first one that begins with #version.
+std::vector<std::string> read_merge_lines(const std::filesystem::path& file);
+
+}  // namespace vitrine

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Writes tests/parity/text: small tokenizers and two-tower models as transformers saves them, and its answers.
+
+The tokenizers are trained here, on sentences that are made up here. Needs transformers, tokenizers and sentencepiece.
+"""
+import json
+import pathlib
+import random
+import shutil
+
+import numpy as np
+import sentencepiece
+import torch
+import transformers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+HERE = pathlib.Path(__file__).parent / "text"
+WORDS = """a an the photo picture drawing of cat cats dog dogs bird horse ship truck frog deer plane car house tree
+river mountain small large red green blue bright dark old new isn't it's they're we'll I've he'd street city night
+morning running sleeping eating two three many number 7 42 1999 naïve café Straße Москва кошка собака 東京 猫 犬 日本語
+한국어 고양이 مرحبا قطة ελληνικά γάτα שלום""".split()
+
+
+def sentences(count, seed, made_up=0):
+    """Of WORDS, and of so many words made of syllables, so that there is something to learn pieces from."""
+    rng = random.Random(seed)
+    syllables = [c + v for c in "bcdfgklmnprst" for v in "aeiou"]
+    words = WORDS + ["".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(made_up)]
+    return [" ".join(rng.choices(words, k=rng.randint(3, 12))) + rng.choice([".", "!", "?", ""]) for _ in range(count)]
+
+
+def texts():
+    """200 texts: everyday ones, and everything that is hard."""
+    rng = random.Random(19)
+    hard = [
+        "", " ", "   ", "\n\t ", "a", "A", ".", "!!!", "'s", "it's", "IT'S THEY'RE", "don''t", "'", "''s's",
+        "a photo of a cat", "a photo of a {}.", "  two   spaces  ", "tab\tand\nnewline\r\n", "a\u00a0b\u2003c\u3000d",
+        "a\u0085b", "a\u001cb\u001fc", "\u200bzero\u200dwidth\u2060", "soft\u00adhyphen", "\ufeffmark",
+        "<|startoftext|>", "<|endoftext|> and more", "x<|endoftext|>y", "<|ENDOFTEXT|>", "<|endoftext", "|>",
+        "</s>", "a </s> b", "</s></s>", "<unk>", "a<unk>b", "<pad>", " <unk> ", "</S>", "</w>", "▁", "a▁b", "▁▁a ▁",
+        "e\u0301", "é", "a\u0323\u0307", "a\u0307\u0323", "\u0344", "\u1e9b\u0323", "Å\u212bA\u030a", "\u0958",
+        "각각\u1100\u1161\u11a8", "\u1100\u1161", "ﬁ ﬂ ﬃ", "①②③ ½ ²", "ＡＢＣ １２３", "㎏ ㍿", "İstanbul", "ΣΑΣ ΟΔΟΣ.",
+        "ΣΣ Σ aΣ Σa aΣ'b", "ὈΔΥΣΣΕΎΣ", "straße STRASSE", "ǅ ǆ Ǆ", "Ⅷ ⅷ", "ꜲꜳꙀꙁ", "😀", "😀😃👍🏽", "👨‍👩‍👧‍👦", "🇩🇪🇫🇷", "a😀b",
+        "✂️ copy", "日本語のテキスト", "中文，标点。", "한국어 텍스트", "اَلْعَرَبِيَّةُ", "हिन्दी में", "ไทย", "עִבְרִית", "ქართული Ა", "Ꭰꭰ",
+        "\u0000", "a\u0000b", "\u0001\u0007\u001b[0m", "\u007f", "\u0080\u009f", "\ufffd", "\uffff", "\U0010ffff",
+        "\ue000private", "𝔘𝔫𝔦 𝒸𝑜𝒹𝑒", "𐐀𐐨", "x" * 300, "é" * 120, "1234567890", "3.14159", "1,000,000", "٣٤٥", "௧௨", "a1b2c3",
+        "snake_case-and-kebab", "http://example.org/?q=a&b=c#d", "user@example.org", "#tag @name", "`code`", "\\n\\t",
+        "\"quoted\" 'single'", "(a) [b] {c} <d>", "$5 €6 £7", "100%", "a/b\\c|d", "~!@#$%^&*()_+", "...", "…", "—–-", "«»“”",
+        "a" + "\u0301" * 40, "\u0301 start", "ß ẞ", "ŉ ǰ", "Ω Ω K Å", "ﷺ", "\u2028line\u2029", "a\u200d", "\u202eabc",
+    ]
+    hard.append(" ".join(rng.choices(WORDS, k=500)))
+    hard.append("".join(chr(rng.choice([rng.randint(32, 0x2FF), rng.randint(0x300, 0xD7FF)])) for _ in range(200)))
+    while len(hard) < 185:
+        hard.append("".join(chr(c) for c in (rng.randint(1, 0x1F9FF) for _ in range(30)) if not 0xD800 <= c < 0xE000))
+    return hard + sentences(200 - len(hard), 3)
+
+
+def letters():
+    return sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
+def clip_tokenizer():
+    trained = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
+    trained.normalizer = transformers.CLIPTokenizer().backend_tokenizer.normalizer
+    trained.pre_tokenizer = transformers.CLIPTokenizer().backend_tokenizer.pre_tokenizer
+    trainer = trainers.BpeTrainer(vocab_size=1000, end_of_word_suffix="</w>", initial_alphabet=letters(), show_progress=False)
+    trained.train_from_iterator(sentences(2000, 1), trainer)
+    merges = [tuple(m) if isinstance(m, list) else tuple(m.split(" ")) for m in json.loads(trained.to_str())["model"]["merges"]]
+    tokens = letters() + [letter + "</w>" for letter in letters()] + [a + b for a, b in merges]
+    tokens = list(dict.fromkeys(tokens)) + ["<|startoftext|>", "<|endoftext|>"]
+    return transformers.CLIPTokenizer(vocab={t: i for i, t in enumerate(tokens)}, merges=merges, model_max_length=77)
+
+
+def siglip_tokenizer(folder):
+    (folder / "corpus").write_text("\n".join(sentences(2000, 2, 300)).lower())
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "corpus"), model_prefix=str(folder / "spiece"), vocab_size=400, model_type="unigram",
+        normalization_rule_name="nmt_nfkc", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2, num_threads=1,
+        character_coverage=0.98, hard_vocab_limit=False)
+    (folder / "corpus").unlink()
+    (folder / "spiece.vocab").unlink()
+    return transformers.SiglipTokenizer(vocab_file=str(folder / "spiece.model"))
+
+
+def siglip_json(folder):
+    """The same pieces as a tokenizer.json."""
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "spiece.model"))
+    vocab = [(pieces.id_to_piece(i), pieces.get_score(i)) for i in range(pieces.get_piece_size())]
+    made = Tokenizer(models.Unigram(vocab, unk_id=2))
+    made.normalizer = normalizers.Sequence([
+        normalizers.Lowercase(), normalizers.Replace(Regex(r"[!-\/:-@\[-`\{-~]"), ""),
+        normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(), normalizers.NFC()])
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    made.add_special_tokens([AddedToken("</s>", lstrip=True, rstrip=True), AddedToken("<unk>", lstrip=True, rstrip=True)])
+    made.enable_padding(pad_id=1, pad_token="</s>", length=64)
+    made.enable_truncation(64)
+    made.save(str(folder / "tokenizer.json"))
+    return made
+
+
+def fill(model, seed):
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "logit" in name:
+                parameter.fill_(2.3 if "scale" in name else -1.7)
+            elif "norm" in name or "layrnorm" in name:
+                parameter.copy_(torch.randn_like(parameter) * 0.3 + (1 if name.endswith("weight") else 0))
+            else:
+                parameter.copy_(torch.randn_like(parameter) * (0.5 if "embedding" in name else 0.2))
+    return model.eval()
+
+
+def answer(model, tokenizer, folder, sample, length):
+    ids = tokenizer(sample, padding="max_length", truncation=True, max_length=length, return_tensors="pt").input_ids
+    pixels = torch.randn(2, 3, 32, 32)
+    model.save_pretrained(folder)
+    model = model.double()
+    with torch.no_grad():
+        out = model(input_ids=ids, pixel_values=pixels.double())
+    np.save(folder / "input.npy", pixels.numpy())
+    np.save(folder / "text_embeds.npy", out.text_embeds.numpy())
+    np.save(folder / "image_embeds.npy", out.image_embeds.numpy())
+    np.save(folder / "logits.npy", np.ascontiguousarray(out.logits_per_image.numpy()))
+
+
+def write_ids(path, rows, pad, length):
+    trimmed = []
+    for row in rows:
+        assert len(row) == length, len(row)
+        end = len(row)
+        while end and row[end - 1] == pad:
+            end -= 1
+        trimmed.append(row[:end])
+    path.write_text(json.dumps({"length": length, "pad": pad, "ids": trimmed}, separators=(",", ":")) + "\n")
+
+
+def main():
+    sample = texts()
+    assert len(sample) == 200
+    shutil.rmtree(HERE, ignore_errors=True)
+    for name in ("clip", "siglip", "siglip_json"):
+        (HERE / name).mkdir(parents=True)
+    (HERE / "texts.json").write_text(json.dumps(sample) + "\n")
+    shared = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    vision = {**shared, "image_size": 32, "patch_size": 8}
+
+    clip = clip_tokenizer()
+    clip.save_pretrained(HERE / "clip")
+    clip.backend_tokenizer.model.save(str(HERE / "clip"))
+    write_ids(HERE / "clip.json", clip(sample, padding="max_length", truncation=True, max_length=77).input_ids, clip.pad_token_id, 77)
+    config = transformers.CLIPConfig(
+        text_config={**shared, "vocab_size": len(clip), "eos_token_id": clip.eos_token_id, "bos_token_id": clip.bos_token_id,
+                     "pad_token_id": clip.pad_token_id},
+        vision_config=vision, projection_dim=24)
+    answer(fill(transformers.CLIPModel(config), 1), clip, HERE / "clip", sample[:40], 77)
+    transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}).save_pretrained(HERE / "clip")
+
+    siglip = siglip_tokenizer(HERE / "siglip")
+    siglip.save_pretrained(HERE / "siglip")
+    write_ids(HERE / "siglip.json", siglip(sample, padding="max_length", truncation=True, max_length=64).input_ids, siglip.pad_token_id, 64)
+    config = transformers.SiglipConfig(
+        text_config={**shared, "vocab_size": siglip.vocab_size, "projection_size": 32}, vision_config=vision)
+    answer(fill(transformers.SiglipModel(config), 2), siglip, HERE / "siglip", sample[:40], 64)
+    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(HERE / "siglip")
+
+    written = siglip_json(HERE / "siglip")
+    shutil.move(HERE / "siglip" / "tokenizer.json", HERE / "siglip_json" / "tokenizer.json")
+    write_ids(HERE / "siglip_json.json", [e.ids for e in written.encode_batch(sample)], 1, 64)
+
+
+main()
