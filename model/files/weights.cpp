@@ -329,6 +329,14 @@ std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t
   return random_weights(VisionTransformer(config), seed);
 }
 
+std::unique_ptr<ConstantSource> part_weights(std::shared_ptr<const TensorFiles> files,
+                                             const ModuleBase& module,
+                                             const std::map<std::string, std::vector<FilePart>>& parts,
+                                             Warn warn) {
+  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
+                                       std::move(warn));
+}
+
 std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std::filesystem::path& path,
                                              const std::string& prefix, Warn warn) {
   auto files = std::make_shared<const TensorFiles>(path);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "model/files/families.h"
 #include "model/files/labels.h"
+#include "model/files/tensor_files.h"
 #include "model/pictures/preprocess.h"
 #include "model/vit/modules.h"
 #include "model/vit/position_table.h"
@@ -75,6 +77,12 @@ void require_pictures(const Model& model);
 // A module's parameters, drawn from a seed as init_parameter() says.
 std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);
 std::unique_ptr<ConstantSource> random_weights(const ViTConfig& config, uint64_t seed);
+
+// A module's parameters from where each is found in the files (families.h), which must have been checked.
+std::unique_ptr<ConstantSource> part_weights(std::shared_ptr<const TensorFiles> files,
+                                             const ModuleBase& module,
+                                             const std::map<std::string, std::vector<FilePart>>& parts,
+                                             Warn warn = {});
 
 // A module's parameters from a .safetensors file (or an index, or a folder) that names them as PyTorch's
 // modules and timm do, with `prefix` in front of the module's own names: "blocks.3." finds a Block's in a

@@ -1,0 +1,47 @@
+// A text tower on a device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/text/text_tower.h"
+#include "runtime/graph/executable.h"
+#include "runtime/graph/pipeline_store.h"
+
+namespace vitrine {
+
+struct TextRunnerOptions {
+  PlanOptions plan = {};
+  uint64_t batch = 16;  // texts that are computed together, at most
+};
+
+// Always in f32: nothing watches over f16's range here, and texts are short.
+class TextRunner {
+ public:
+  // Both must outlive the runner.
+  TextRunner(PipelineStore& pipelines, const TextModel& model, TextRunnerOptions options = {});
+
+  // A row of config.width numbers each, not normalised.
+  std::vector<float> run(const std::vector<std::string>& texts);
+
+ private:
+  Executable& executable(uint64_t batch);
+  // The row of its own tokens that a text's vector is taken from.
+  uint64_t pooled_row(std::span<const uint32_t> ids, const std::string& text) const;
+
+  PipelineStore& pipelines_;
+  const TextModel& model_;
+  TextRunnerOptions options_;
+  WeightStore weights_;
+  std::vector<float> positions_;
+  std::map<uint64_t, std::unique_ptr<Executable>> executables_;
+};
+
+// A row a label, of length 1: the mean over the templates of the vectors, each of length 1, of the texts that
+// are made by putting the label where a template has {}. Without templates the label is the text.
+std::vector<float> label_vectors(TextRunner& runner, const std::vector<std::string>& labels,
+                                 const std::vector<std::string>& templates);
+
+}  // namespace vitrine
