@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/open_device.h"
 #include "apps/cli/picture_stream.h"
+#include "apps/cli/text_options.h"
 #include "model/run/top_answers.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
@@ -16,6 +18,8 @@ struct ClassifyFlags {
   StreamFlags stream;
   uint64_t top = 5;
   bool json = false;
+  std::string labels;
+  std::vector<std::string> templates;
 };
 
 void print_json(const std::filesystem::path& image, const std::vector<TopAnswer>& guesses) {
@@ -54,12 +58,50 @@ void print_text(const std::filesystem::path& image, const std::vector<TopAnswer>
   }
 }
 
+// Which of some labels a picture is like, by a model that was trained on pictures with their texts.
+void classify_by_labels(const ClassifyFlags& flags, const CommonOptions& common) {
+  const std::vector<std::string> labels = labels_of("--labels", flags.labels);
+  require_places(flags.templates);
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const TextModel text = open_texts(model.path);
+  const uint64_t width = model.config.feature_width();
+  if (model.config.classes != 0 || width != text.config.width) {
+    throw Error(ErrorCode::bad_file, shown(model.name) + ": found pictures' vectors of " +
+                                         std::to_string(width) + " numbers, expected " +
+                                         std::to_string(text.config.width) + " as of texts");
+  }
+  std::vector<float> vectors;
+  {
+    const std::unique_ptr<Device> device = open_device(common);
+    PipelineStore pipelines(*device);
+    TextRunner runner(pipelines, text, text_runner_options(flags.stream.model));
+    vectors = label_vectors(runner, labels, flags.templates);
+  }
+  const auto take = [&](const std::filesystem::path& image, std::span<const float> features) {
+    const std::vector<float> probabilities = text.probabilities(text.logits(features, vectors));
+    const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, Labels(labels));
+    flags.json ? print_json(image, guesses) : print_text(image, guesses);
+  };
+  const Unreadable unreadable = stream_pictures(flags.stream, common, model, Result::features, take);
+  std::fflush(stdout);
+  unreadable.report();
+}
+
 void classify(const ClassifyFlags& flags, const CommonOptions& common) {
+  if (!flags.labels.empty()) {
+    classify_by_labels(flags, common);
+    return;
+  }
+  if (!flags.templates.empty()) {
+    throw Error(ErrorCode::usage, "found --template without --labels, expected both");
+  }
   const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
   if (model.config.classes == 0) {
-    throw Error(ErrorCode::usage, shown(model.name) +
-                                      ": found a model without a classifier, expected one for classify "
-                                      "(vitrine embed gives its features)");
+    throw Error(ErrorCode::usage,
+                shown(model.name) +
+                    ": found a model without a classifier, expected one for classify "
+                    "(vitrine embed gives its features; --labels names classes for CLIP and "
+                    "SigLIP)");
   }
   const auto take = [&](const std::filesystem::path& image, std::span<const float> probabilities) {
     const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, model.labels);
@@ -80,6 +122,13 @@ void add_classify(CLI::App& app, const CommonOptions& common) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "A JSON object a picture, one a line");
+  command->add_option(
+      "--labels", flags->labels,
+      "For CLIP and SigLIP: what pictures may be, with commas between, or a file of one a line");
+  command
+      ->add_option("--template", flags->templates,
+                   "A text with {} where a label goes, \"a photo of a {}\"; of several the mean is taken")
+      ->type_name("TEXT");
   command->callback([&common, flags] { classify(*flags, common); });
 }
 

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
     add_devices(app, common);
     add_classify(app, common);
     add_embed(app, common);
+    add_search(app, common);
     add_run(app, common);
     add_preprocess(app, common);
     add_inspect(app, common);
