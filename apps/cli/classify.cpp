@@ -62,6 +62,10 @@ void print_text(const std::filesystem::path& image, const std::vector<TopAnswer>
 void classify_by_labels(const ClassifyFlags& flags, const CommonOptions& common) {
   const std::vector<std::string> labels = labels_of("--labels", flags.labels);
   require_places(flags.templates);
+  if (flags.stream.model.model.empty()) {
+    throw Error(ErrorCode::usage,
+                "found --labels without --model, expected a CLIP or SigLIP that reads them");
+  }
   const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
   const TextModel text = open_texts(model.path);
   const uint64_t width = model.config.feature_width();

@@ -81,7 +81,6 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("value_width", c.value_width);
   visit("qkv_bias", c.qkv_bias);
   visit("qk_scale", c.qk_scale);
-  visit("causal", c.causal);
   visit("per_head_maps", c.per_head_maps);
   visit("projection", c.projection);
   visit("mlp", c.mlp);

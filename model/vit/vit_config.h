@@ -61,8 +61,8 @@ struct ViTConfig {
   bool qkv_bias = true;
   double qk_scale = 0;         // 0: key_width^-0.5
   bool per_head_maps = false;  // q, k and v of head h see only slice h of the token
-  bool causal = false;         // a token sees those in front of it alone, as in CLIP's text tower
-  bool projection = true;      // the linear layer behind the concatenated heads
+  bool causal = false;  // a token sees those in front of it alone: text towers, and never a file of pictures
+  bool projection = true;  // the linear layer behind the concatenated heads
   MlpKind mlp = MlpKind::plain;
   uint64_t mlp_hidden = 0;  // 0: 4 dim; swiglu: two thirds of that, rounded up to a multiple of 8
   Activation activation = Activation::gelu;

@@ -96,7 +96,7 @@ class Desk {
     for (const char* shipped : {"assets", "configs", "devices"}) link_to(tree / shipped, folder_ / shipped);
     link_to(VITRINE_PROGRAM, folder_ / "bin/vitrine");
     const fs::path model = tree / "assets/digits", picture = tree / "tests/images/pictures/jpeg_420.jpg",
-                   cached = folder_ / "huggingface/hub/models--google--vit-base-patch16-224";
+                   words = tree / "tests/parity/text/clip";
     for (const char* name : {"M", "MODEL"}) link_to(model, folder_ / name);
     // DIR is a model in one line and a data set in another.
     fs::copy(model, folder_ / "DIR");
@@ -120,10 +120,16 @@ class Desk {
     link_to(folder_ / "runs/myvit", folder_ / "FOLDER");  // once a command has trained it
     // Fonts that a script would fetch: those of the machine.
     for (const char* name : {"fonts", "WORK_FOLDER/fonts"}) link_to("/usr/share/fonts", folder_ / name);
-    // The name that stands for a large model finds the small one that is shipped.
-    fs::create_directories(cached / "refs");
-    folder_.file("huggingface/hub/models--google--vit-base-patch16-224/refs/main", std::string(40, 'a'));
-    link_to(model, cached / "snapshots" / std::string(40, 'a'));
+    folder_.file("words.txt", "a cat\na dog\n");
+    // The names that stand for large models find the small ones that are shipped.
+    const auto cache = [&](const std::string& name, const fs::path& found) {
+      const std::string cached = "huggingface/hub/models--" + name;
+      fs::create_directories(folder_ / cached / "refs");
+      folder_.file(cached + "/refs/main", std::string(40, 'a'));
+      link_to(found, folder_ / cached / "snapshots" / std::string(40, 'a'));
+    };
+    cache("google--vit-base-patch16-224", model);
+    cache("openai--clip-vit-base-patch16", words);
   }
 
   CommandResult run(const std::string& command) const {

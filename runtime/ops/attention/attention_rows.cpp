@@ -182,6 +182,10 @@ const OpDef op_attention_rows{"attention_rows", infer, flops, kernels, attention
 
 ValueId attention_rows(Graph& graph, std::string name, ValueId q, ValueId k, ValueId lse,
                        const AttentionOptions& attended, const AttentionRowsOptions& options) {
+  if (attended.causal) {
+    throw Error(ErrorCode::usage,
+                "'" + name + "': found a causal attention, whose weights can't be shown yet");
+  }
   const auto integer = [](uint64_t value) { return static_cast<int64_t>(value); };
   const double scale =
       attended.scale != 0 ? attended.scale : 1 / std::sqrt(static_cast<double>(attended.key_width));
