@@ -54,6 +54,8 @@ inline const std::string fragments[] = {
     "vitrine classify --model",
     "vitrine train --resume",
     "vitrine classify --json",
+    "vitrine embed --json",
+    "vitrine embed --text",
     "vitrine run --check-range",
     "vitrine bench --maps",
     "vitrine bench --json",

@@ -44,7 +44,8 @@ def check(vitrine, name, model, length):
         model = model.double()
         with torch.no_grad():
             out = model(input_ids=ids, pixel_values=pixels.double())
-        scale, bias = float(model.logit_scale.exp()), float(getattr(model, "logit_bias", torch.zeros(1)))
+        scale = float(model.logit_scale.detach().exp())
+        bias = float(model.logit_bias.detach()) if hasattr(model, "logit_bias") else 0.0
         unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (np.load(folder / f).astype(float) for f in ("y.npy", "t.npy"))]
         print(name, "texts", error(unit[1], out.text_embeds.numpy()), "pictures", error(unit[0], out.image_embeds.numpy()),
               "logits", error(unit[0] @ unit[1].T * scale + bias, out.logits_per_image.numpy()), flush=True)
