@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/util/wide.h"
 #include "shaders/pictures/resample.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
-#include <immintrin.h>
-#endif
 
 namespace vitrine {
 namespace {
 
 constexpr int32_t half_unit = 1 << (VITRINE_RESAMPLE_PRECISION - 1);
-
-// Several numbers at a time where the processor can: the same whole numbers either way.
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
-#define VITRINE_WIDE __attribute__((target_clones("avx2", "default")))
-#define VITRINE_AVX2 __attribute__((target("avx2")))
-#else
-#define VITRINE_WIDE
-#endif
 
 uint8_t byte_of(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> VITRINE_RESAMPLE_PRECISION, 0, 255));
@@ -73,6 +62,18 @@ struct PairedTaps {
   }
 };
 
+// The pixel that the sums of either half come to, of four bytes: every packing saturates, to 0 and 255 in the
+// end.
+VITRINE_AVX2 inline void store_pixels(__m256i upper, __m256i lower, uint8_t* first, uint8_t* second) {
+  const __m256i sums = _mm256_srai_epi32(
+      _mm256_add_epi32(_mm256_slli_epi32(upper, PairedTaps::lower_bits), lower), VITRINE_RESAMPLE_PRECISION);
+  const __m256i packed = _mm256_packus_epi16(_mm256_packs_epi32(sums, sums), sums);
+  const int32_t one = _mm_cvtsi128_si32(_mm256_castsi256_si128(packed)),
+                other = _mm_cvtsi128_si32(_mm256_extracti128_si256(packed, 1));
+  std::memcpy(first, &one, 4);
+  std::memcpy(second, &other, 4);
+}
+
 // Two rows at once, one in each half of the registers.
 VITRINE_AVX2 void resize_two_rows(const uint8_t* one, const uint8_t* other, const PairedTaps& columns,
                                   uint8_t* out_one, uint8_t* out_other) {
@@ -101,15 +102,7 @@ VITRINE_AVX2 void resize_two_rows(const uint8_t* one, const uint8_t* other, cons
       std::memcpy(&last_other, b + 8 * size_t{line.pairs}, 4);
       add(_mm_cvtsi32_si128(last_one), _mm_cvtsi32_si128(last_other), line.at + line.pairs);
     }
-    const __m256i sums =
-        _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(upper, PairedTaps::lower_bits), lower),
-                          VITRINE_RESAMPLE_PRECISION);
-    // Both packings saturate, to 0 and 255 in the end.
-    const __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(sums, sums), sums);
-    const int32_t pixel_one = _mm_cvtsi128_si32(_mm256_castsi256_si128(bytes)),
-                  pixel_other = _mm_cvtsi128_si32(_mm256_extracti128_si256(bytes, 1));
-    std::memcpy(out_one + 4 * x, &pixel_one, 4);
-    std::memcpy(out_other + 4 * x, &pixel_other, 4);
+    store_pixels(upper, lower, out_one + 4 * x, out_other + 4 * x);
   }
 }
 
@@ -130,14 +123,7 @@ VITRINE_AVX2 void add_up_rows(std::span<const uint8_t* const> rows, const Paired
       lower = _mm256_add_epi32(
           lower, _mm256_madd_epi16(bytes, _mm256_set1_epi32(static_cast<int32_t>(taps.lower[line.at + k]))));
     }
-    const __m256i sums =
-        _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(upper, PairedTaps::lower_bits), lower),
-                          VITRINE_RESAMPLE_PRECISION);
-    const __m256i packed = _mm256_packus_epi16(_mm256_packs_epi32(sums, sums), sums);
-    const int32_t first = _mm_cvtsi128_si32(_mm256_castsi256_si128(packed)),
-                  second = _mm_cvtsi128_si32(_mm256_extracti128_si256(packed, 1));
-    std::memcpy(out + i, &first, 4);
-    std::memcpy(out + i + 4, &second, 4);
+    store_pixels(upper, lower, out + i, out + i + 4);
   }
 }
 #endif

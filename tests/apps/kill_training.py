@@ -3,8 +3,8 @@
 
     tests/apps/kill_training.py --program build/release/vitrine --kills 20 --seed 1 [-- EXTRA ARGUMENTS OF vitrine train]
 
-The training has all that may go wrong when it stops in the middle: random rectangles, mirrors, mixup and cutmix,
-random erasing, dropout, distillation, an average of the weights, a learning rate of its own for each layer, accumulated
+The training has all that may go wrong when it stops in the middle: random rectangles, mirrors, RandAugment, color jitter, mixup and
+cutmix, random erasing, dropout, distillation, an average of the weights, a learning rate of its own for each layer, accumulated
 gradients, validation, several checkpoints, TensorBoard's events, and products in f16 where the device has matrix units
 (Mesa's software driver as `tests/drivers/with_driver discrete_card`). It is saved after every update. What comes behind `--` is added to every run.
 
@@ -39,7 +39,8 @@ MODEL = {"image_size": 24, "patch_size": 8, "channels": 3, "dim": 48, "depth": 2
          "init": "torch", "stochastic_depth": 0.1, "dropout": 0.1}  # fmt: skip
 EVERYTHING = {
     "model": {**MODEL, "distillation_token": True, "distilled_head": True},
-    "data": {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25], "flip": True, "random_resized_crop": {}},
+    "data": {"mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25], "flip": True, "random_resized_crop": {},
+             "rand_augment": "rand-m9-mstd0.5-inc1", "color_jitter": 0.3},
     "optimizer": "adamw", "lr": 0.003, "weight_decay": 0.05, "clip_norm": 1, "label_smoothing": 0.1,
     "epochs": 10, "batch_size": 8, "accumulation": 2, "schedule": "cosine", "warmup_epochs": 1,
     "layer_decay": 0.75, "ema_decay": 0.9, "repeats": 2, "sampling": "balanced",

@@ -7,24 +7,13 @@
 #include <span>
 
 #include "runtime/ops/pictures/reference_operation.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
-#include <immintrin.h>
-#endif
+#include "runtime/util/wide.h"
 
 namespace vitrine {
 namespace {
 
 using Kind = PictureOperationKind;
 
-// Several numbers at a time where the processor can; without fused multiply-adds, so the same bits either
-// way.
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
-#define VITRINE_WIDE __attribute__((target_clones("avx2", "default")))
-#define VITRINE_AVX2 __attribute__((target("avx2")))
-#else
-#define VITRINE_WIDE
-#endif
 constexpr uint32_t opaque = 0xff000000;
 
 // What each byte of a picture becomes, three channels side by side.
