@@ -229,7 +229,7 @@ TEST_CASE("a table's columns are counted before memory is taken for their names"
   // Thrift's compact protocol: a column with a long name, and a byte for each of a hundred thousand in it.
   const auto number = [](uint64_t value) {
     std::string bytes;
-    for (; value > 127; value >>= 7) bytes += static_cast<char>(value & 127 | 128);
+    for (; value > 127; value >>= 7) bytes += static_cast<char>((value & 127) | 128);
     return bytes + static_cast<char>(value);
   };
   const auto element = [&](const std::string& name, uint64_t children) {
