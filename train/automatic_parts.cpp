@@ -13,7 +13,6 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/batch_parts.h"
-#include "train/picture_feed.h"
 #include "train/recipes/teacher.h"
 #include "train/training_graph.h"
 
@@ -47,15 +46,14 @@ class Estimate {
     config = config_of_part(config);
     const PlanOptions options = with_stored_choices(options_.plan, device.capabilities());
     try {
-      const Plan step =
-          make_plan(make_step_graph(config, layout_,
-                                    {.update = !sums,
-                                     .recompute = options_.recompute,
-                                     .images = images_,
-                                     .from_features = on_features_,
-                                     .teacher = teacher_,
-                                     .pictures_changed = prepares_on_host(device.capabilities())}),
-                    device.capabilities(), options);
+      const Plan step = make_plan(make_step_graph(config, layout_,
+                                                  {.update = !sums,
+                                                   .recompute = options_.recompute,
+                                                   .images = images_,
+                                                   .from_features = on_features_,
+                                                   .teacher = teacher_,
+                                                   .pictures_changed = pictures_on_host(options_, device)}),
+                                  device.capabilities(), options);
       const Plan test = make_plan(make_test_graph(config, layout_, config.batch_size, images_),
                                   device.capabilities(), options);
       // Parameters and gradients, their sum or what the host gets of them, moments and an average.

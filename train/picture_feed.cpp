@@ -39,13 +39,7 @@ PictureFeed::PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateSt
 void PictureFeed::add(PicturePart part) {
   if (first_ + pending_.size() >= config_.batch_size)
     throw Error(ErrorCode::usage, "more pictures than a batch has were given to a training");
-  if (on_host_) {
-    const Picture& picture = *part.picture;
-    if (picture.width != preprocess_.width() || picture.height != preprocess_.height())
-      throw Error(ErrorCode::usage, "a picture that isn't ready was given to a training that resizes none");
-    pending_.push_back(std::move(part));
-    return;
-  }
+  if (on_host_) return add_ready(*part.picture);
   const ResampleNeeds needs = resample_needs(part.prepared.resample);
   ResampleNeeds together = pending_needs_;
   together += needs;
@@ -81,24 +75,33 @@ void PictureFeed::submit() {
   pending_needs_ = {};
 }
 
-void PictureFeed::submit_ready() {
+std::span<std::byte> PictureFeed::ready_pixels() {
   if (!recording_) {
     recording_ = std::make_unique<Executable>(
         weights_, make_plan(make_ready_picture_graph(config_), pipelines_.device().capabilities(), plan_),
         &states_);
   }
-  recording_->wait(set_);
-  const std::span<std::byte> to = recording_->input(recording_->input_index("pixels"), set_);
-  const size_t each = to.size() / config_.batch_size;
-  for (size_t i = 0; i < pending_.size(); ++i)
-    std::memcpy(to.data() + i * each, pending_[i].picture->pixels.data(), each);
+  if (first_ == 0) recording_->wait(set_);
+  return recording_->input(recording_->input_index("pixels"), set_);
+}
+
+void PictureFeed::add_ready(const Picture& picture) {
+  if (picture.width != preprocess_.width() || picture.height != preprocess_.height())
+    throw Error(ErrorCode::usage, "a picture that isn't ready was given to a training that resizes none");
+  std::memcpy(ready_pixels().data() + first_ * picture.pixels.size(), picture.pixels.data(),
+              picture.pixels.size());
+  ++first_;
+}
+
+void PictureFeed::submit_ready() {
+  const std::span<std::byte> to = ready_pixels();
   // What the batch lacks of its size is blank.
   const uint32_t fill = blank_picture(preprocess_).resample.fill;
-  for (size_t at = pending_.size() * each; at < to.size(); at += sizeof fill)
+  for (size_t at = first_ * (to.size() / config_.batch_size); at < to.size(); at += sizeof fill)
     std::memcpy(to.data() + at, &fill, sizeof fill);
   hand_over_(*recording_, set_);
   set_ = (set_ + 1) % Executable::io_sets;
-  pending_.clear();
+  first_ = 0;
 }
 
 Executable& PictureFeed::recording(const ResampleNeeds& needs) {

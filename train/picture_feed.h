@@ -26,9 +26,9 @@ class PictureFeed {
   // Has the device run a recording with what lies in one of its sets.
   using HandOver = std::function<void(Executable&, uint32_t set)>;
 
-  // With `on_host` all pictures are ready when they come, of the model's size. Else
-  // the device is given so many pixels at once, and a picture that has more alone. All have to outlive this.
-  // `states` must have the buffer "pictures" by the first flush().
+  // With `on_host` all pictures are ready when they come, of the model's size; else the device is given so
+  // many pixels at once, and a picture that has more alone. All have to outlive this. `states` must have the
+  // buffer "pictures" by the first flush().
   PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateStore& states, TrainConfig config,
               PlanOptions plan, uint64_t pixels_at_once, bool on_host, HandOver hand_over);
 
@@ -45,6 +45,8 @@ class PictureFeed {
 
  private:
   void submit();
+  std::span<std::byte> ready_pixels();
+  void add_ready(const Picture& picture);
   void submit_ready();
   Executable& recording(const ResampleNeeds& needs);
 

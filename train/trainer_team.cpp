@@ -76,9 +76,6 @@ TrainerTeam::TrainerTeam(PipelineStore& pipelines, std::span<PipelineStore* cons
   for (size_t i = 0; i < devices.size(); ++i) {
     TrainerOptions of_device = options;
     of_device.role = i == 0 ? TrainerRole::first : TrainerRole::helper;
-    // Whichever takes a picture, it comes alike.
-    of_device.pictures_on_host = options.pictures_on_host.value_or(std::ranges::all_of(
-        devices, [](PipelineStore* one) { return prepares_on_host(one->device().capabilities()); }));
     names_.push_back("device " + std::to_string(i + 1) + " of " + std::to_string(devices.size()) + ", " +
                      devices[i]->device().capabilities().name);
     trainers_.push_back(

@@ -34,14 +34,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-LoaderOptions loader_options(const Trainer& trainer) {
-  const TrainConfig& config = trainer.config();
-  LoaderOptions options{.batch_size = static_cast<uint32_t>(config.batch_size),
-                        .pictures = trainer.images() == StepImages::pictures,
-                        .seed = config.seed};
-  if (options.pictures) options.largest = trainer.largest_picture();
-  options.on_host = options.pictures && trainer.pictures_on_host();
-  return options;
+// What a picture may need of those who are given some.
+template <typename GivenPictures>
+PictureCapacity largest_of(const GivenPictures& given, StepImages images) {
+  return images == StepImages::pictures ? given.largest_picture() : PictureCapacity();
 }
 
 // The next batch to where it goes.
@@ -116,7 +112,8 @@ void read_trained(const std::filesystem::path& folder, const TrainConfig& config
 
 // All samples once, as they are stored.
 LoaderOptions once_as_stored(const Trainer& trainer) {
-  LoaderOptions loading = loader_options(trainer);
+  LoaderOptions loading = plain_loading(trainer.config(), trainer.images(),
+                                        largest_of(trainer, trainer.images()), trainer.pictures_on_host());
   loading.shuffle = false;
   loading.end_epoch = 1;
   return loading;
@@ -134,7 +131,7 @@ TrainingRun::TrainingRun(PipelineStore& pipelines, const TrainConfig& config, co
       parts_(parts_of(config)),
       team_(pipelines, options_.devices, config, total_updates(config, train.count()),
             {.images = images_of(train, config),
-             .pictures_on_host = options_.pictures_on_host,
+             .pictures_on_host = pictures_on_host(options_, pipelines.device()),
              .recompute = options_.recompute,
              .plan = options_.plan,
              .go_on = options_.go_on,
@@ -416,10 +413,8 @@ bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& sto
   const bool at_end = position_.batch >= batches;  // of an epoch, whose end is still to come
   const PartSizes sizes({.samples = data_.count(), .batch = static_cast<uint32_t>(config_.batch_size)},
                         parts_);
-  const bool pictures = trainer_.images() == StepImages::pictures;
-  LoaderOptions loading =
-      step_loading(config_, trainer_.images(), pictures ? team_.largest_picture() : PictureCapacity(),
-                   trainer_.pictures_on_host());
+  LoaderOptions loading = step_loading(config_, trainer_.images(), largest_of(team_, trainer_.images()),
+                                       trainer_.pictures_on_host());
   loading.parts = parts_;
   loading.batches_ahead *= static_cast<uint32_t>(parts_.count());
   loading.first_epoch = static_cast<uint32_t>(position_.epoch + at_end);

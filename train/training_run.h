@@ -179,8 +179,14 @@ bool trains_on_features(const TrainConfig& config, const Dataset& data);
 // What the configuration's model takes from a data set.
 DatasetOptions dataset_options(const TrainConfig& config);
 
-// How a training's steps read their data, from the first epoch to the last; for a device with this much room
-// for a picture, or for ready ones.
+// Whether pictures come ready: where that isn't said, if each device that is given some is the host itself.
+bool pictures_on_host(const TrainingOptions& options, const Device& device);
+
+// How data are read that chance does nothing to; for a device with this much room for a picture, or for ready
+// ones.
+LoaderOptions plain_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
+                            bool on_host);
+// How a training's steps read theirs, from the first epoch to the last.
 LoaderOptions step_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
                            bool on_host);
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "model/vit/vision_transformer.h"
 #include "train/feature_cache.h"
 #include "train/trained_parameters.h"
@@ -27,23 +29,36 @@ uint64_t total_updates(const TrainConfig& config, uint64_t samples) {
   return config.epochs * ((batches + config.accumulation - 1) / config.accumulation);
 }
 
-LoaderOptions step_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
-                           bool on_host) {
+bool pictures_on_host(const TrainingOptions& options, const Device& device) {
+  if (options.pictures_on_host) return *options.pictures_on_host;
+  if (options.devices.empty()) return prepares_on_host(device.capabilities());
+  return std::ranges::all_of(
+      options.devices, [](PipelineStore* one) { return prepares_on_host(one->device().capabilities()); });
+}
+
+LoaderOptions plain_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
+                            bool on_host) {
   LoaderOptions options{.batch_size = static_cast<uint32_t>(config.batch_size),
                         .pictures = images == StepImages::pictures,
-                        .balanced = config.recipe.sampling == Sampling::balanced,
-                        .repeats = config.recipe.repeats,
-                        .seed = config.seed,
-                        .augmentation = {.crop_padding = static_cast<uint32_t>(config.crop_padding),
-                                         .flip = config.flip,
-                                         .resized_crop = config.random_resized_crop,
-                                         .operations = config.augmentation,
-                                         .fill = fill_of_mean(preprocessing_of(config).mean)},
-                        .end_epoch = static_cast<uint32_t>(config.epochs)};
+                        .seed = config.seed};
   if (options.pictures) {
     options.largest = largest;
     options.on_host = on_host;
   }
+  return options;
+}
+
+LoaderOptions step_loading(const TrainConfig& config, StepImages images, const PictureCapacity& largest,
+                           bool on_host) {
+  LoaderOptions options = plain_loading(config, images, largest, on_host);
+  options.balanced = config.recipe.sampling == Sampling::balanced;
+  options.repeats = config.recipe.repeats;
+  options.augmentation = {.crop_padding = static_cast<uint32_t>(config.crop_padding),
+                          .flip = config.flip,
+                          .resized_crop = config.random_resized_crop,
+                          .operations = config.augmentation,
+                          .fill = fill_of_mean(preprocessing_of(config).mean)};
+  options.end_epoch = static_cast<uint32_t>(config.epochs);
   return options;
 }
 

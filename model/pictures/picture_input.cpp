@@ -88,20 +88,23 @@ PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prep
                     const PictureCapacity& largest) {
   if (largest.holds(resample_needs(prepared.resample)))
     return {.picture = std::move(picture), .prepared = std::move(prepared)};
-  auto small = std::make_shared<const Picture>(resized_on_host(*picture, prepared));
+  const auto width = static_cast<uint32_t>(prepared.resample.columns.lines.size());
+  auto small = std::make_shared<const Picture>(picture_of(resized_on_host(*picture, prepared), width));
   prepared = unchanged_picture(small->height, small->width);
   return {.picture = std::move(small), .prepared = std::move(prepared)};
 }
 
-Picture resized_on_host(const Picture& picture, const PreparedPicture& prepared) {
+std::vector<uint32_t> resized_on_host(const Picture& picture, const PreparedPicture& prepared) {
   std::vector<uint32_t> aligned;
-  const std::vector<uint32_t> resized =
-      resample_on_host(as_pixels(picture, aligned), picture.width, prepared);
-  Picture small{.width = static_cast<uint32_t>(prepared.resample.columns.lines.size()),
-                .height = static_cast<uint32_t>(prepared.resample.rows.lines.size()),
-                .pixels = std::vector<uint8_t>(resized.size() * 4)};
-  std::memcpy(small.pixels.data(), resized.data(), small.pixels.size());
-  return small;
+  return resample_on_host(as_pixels(picture, aligned), picture.width, prepared);
+}
+
+Picture picture_of(std::span<const uint32_t> pixels, uint32_t width) {
+  Picture picture{.width = width,
+                  .height = static_cast<uint32_t>(pixels.size() / width),
+                  .pixels = std::vector<uint8_t>(pixels.size_bytes())};
+  std::memcpy(picture.pixels.data(), pixels.data(), pixels.size_bytes());
+  return picture;
 }
 
 void write_resized_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,

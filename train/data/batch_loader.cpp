@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -242,16 +241,13 @@ struct BatchLoader::State {
   }
 
   // All that the device would do.
-  static Picture changed(const Picture& picture, const PreparedPicture& prepared,
-                         std::span<const PictureOperation> operations) {
-    Picture result = resized_on_host(picture, prepared);
-    if (operations.empty()) return result;
-    std::vector<uint32_t> pixels(result.pixels.size() / 4);
-    std::memcpy(pixels.data(), result.pixels.data(), result.pixels.size());
+  PicturePart ready(const Picture& picture, const PreparedPicture& prepared,
+                    std::span<const PictureOperation> operations) const {
+    const SampleShape& shape = dataset.shape();
+    std::vector<uint32_t> pixels = resized_on_host(picture, prepared);
     for (const PictureOperation& operation : operations)
-      apply_on_host(operation, pixels, result.width, result.height);
-    std::memcpy(result.pixels.data(), pixels.data(), result.pixels.size());
-    return result;
+      apply_on_host(operation, pixels, shape.width, shape.height);
+    return {.picture = std::make_shared<const Picture>(picture_of(pixels, shape.width))};
   }
 
   PicturePart read_picture(Slot& slot, uint32_t row) const {
@@ -265,8 +261,7 @@ struct BatchLoader::State {
                         draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw));
     }
     const std::vector<PictureOperation> operations = operations_of(slot.batch.epoch, draw);
-    if (options.on_host)
-      return {.picture = std::make_shared<const Picture>(changed(*picture, prepared, operations))};
+    if (options.on_host) return ready(*picture, prepared, operations);
     PicturePart part = part_of(std::move(picture), std::move(prepared), options.largest);
     const PictureAugmentation& augmentation = options.augmentation.operations;
     if (augmentation.on()) {

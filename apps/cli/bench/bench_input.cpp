@@ -11,7 +11,6 @@
 #include "apps/cli/open_device.h"
 #include "runtime/util/text.h"
 #include "train/data/batch_loader.h"
-#include "train/picture_feed.h"
 #include "train/training_graph.h"
 #include "train/training_run.h"
 
@@ -27,7 +26,7 @@ void bench_input(const std::string& config_file, const std::filesystem::path& da
   const Capabilities& capabilities = device->capabilities();
   const StepImages images = images_of(*set, config);
   const bool as_pictures = images == StepImages::pictures;
-  const bool on_host = as_pictures && prepares_on_host(capabilities);
+  const bool on_host = as_pictures && pictures_on_host({}, *device);
   const PictureCapacity largest = PictureCapacity::largest(capabilities, config.model.image_width);
   BatchLoader loader(*set, step_loading(config, images, largest, on_host));
   std::vector<uint8_t> bytes(as_pictures ? 0 : config.batch_size * set->shape().bytes());
