@@ -59,6 +59,8 @@ TEST_CASE("vitrine bench --data needs a training, and data that are there") {
   const test::TrainSetting setting;
   test::check_failure(test::run_command({VITRINE_PROGRAM, "bench", "--data", setting.folder.path()}), 2,
                       {"--train"});
+  for (const char* option : {"--batch", "--runs", "--seconds", "--trained"})
+    CHECK(bench(setting.config, setting.folder.path(), {option, "1"}).status == 2);
   test::check_failure(bench(setting.config, setting.folder / "nowhere"), 4, {"nowhere"});
 }
 

@@ -308,9 +308,10 @@ void add_bench(CLI::App& app, const CommonOptions& common) {
       ->add_option(
           "--data", flags->data,
           "How fast this data set is read for such a training instead: one epoch, with no step behind it")
-      ->needs(train)
-      ->excludes("--trained");
+      ->needs(train);
   command->add_flag("--recompute", flags->recompute, "As vitrine train --recompute")->needs(train);
+  for (const char* option : {"--trained", "--recompute", "--set", "--batch", "--runs", "--seconds"})
+    command->get_option("--data")->excludes(option);
   command->add_flag("--json", flags->json, "One JSON object a line, one line a combination");
   command->callback([&common, command, flags] {
     flags->batch_given = command->get_option("--batch")->count() > 0;
