@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "runtime/util/error.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 #include "train/lora.h"
 
@@ -34,16 +35,6 @@ bool is_behind_blocks(const Parameter& parameter) {
 
 bool is_of_a_block(const Parameter& parameter) { return parameter.name.starts_with("blocks."); }
 
-std::vector<std::string> parts_of(std::string_view text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 bool is_head(const Parameter& parameter) {
@@ -69,7 +60,8 @@ TrainedSet trained_set_of(std::string_view text, const std::string& origin, Erro
   if (text.starts_with(lora_prefix)) {
     return {.kind = Trained::lora, .rank = number_behind(lora_prefix, "lora:R with a rank R")};
   }
-  TrainedSet set{.kind = Trained::pattern, .patterns = parts_of(text)};
+  const std::vector<std::string_view> parts = split(text, ',');
+  TrainedSet set{.kind = Trained::pattern, .patterns = {parts.begin(), parts.end()}};
   if (std::ranges::any_of(set.patterns, &std::string::empty)) {
     throw Error(code,
                 origin + ": found " + in_quotes(text) +

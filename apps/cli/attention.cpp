@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/cli/attention_input.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/look_input.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "images/png_writer.h"
@@ -22,9 +22,8 @@ namespace vitrine::cli {
 namespace {
 
 struct AttentionFlags {
-  ModelFlags model;
-  PictureFlags picture;
-  std::string image, layer, head, out, raw;
+  LookFlags look;
+  std::string layer, head, out, raw;
   std::optional<uint64_t> token;
   bool rollout = false, json = false;
 };
@@ -137,7 +136,7 @@ struct Attention {
   PatchMap map;    // of the selected layer or rollout; empty with several layers
 };
 
-Attention compute(const AttentionFlags& flags, const Selection& s, const AttentionInput& input,
+Attention compute(const AttentionFlags& flags, const Selection& s, const LookInput& input,
                   PipelineStore& pipelines, DType dtype, const PlanOptions& plan) {
   const ViTConfig& c = input.model().config;
   WeightStore weights(pipelines, *input.model().constants);
@@ -190,7 +189,7 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
   const uint64_t at = static_cast<uint64_t>(highest - a.map.weights.begin());
   if (flags.json) {
     nlohmann::ordered_json line;
-    line["image"] = flags.image;
+    line["image"] = flags.look.image;
     if (s.rollout) line["rollout"] = true;
     if (!s.rollout) {
       line["layer"] = flags.layer == "all" ? nlohmann::ordered_json("all")
@@ -234,9 +233,9 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
 
 void attention(const AttentionFlags& flags, const CommonOptions& common) {
   require_sensible(flags);
-  const PlanOptions plan = plan_options(flags.model);
+  const PlanOptions plan = plan_options(flags.look.model);
   // Files first: what is wrong with them needs no device to be found.
-  const AttentionInput input(flags.image, flags.model, flags.picture, common, !flags.out.empty());
+  const LookInput input(flags.look, common, !flags.out.empty());
   const ViTConfig& config = input.model().config;
   const Selection selection = select(flags, config);
 
@@ -259,12 +258,7 @@ void add_attention(CLI::App& app, const CommonOptions& common) {
   CLI::App* command =
       app.add_subcommand("attention", "Show which parts of a picture a model looks at: attention maps");
   auto flags = std::make_shared<AttentionFlags>();
-  command
-      ->add_option("image", flags->image,
-                   "A JPEG, PNG or WebP file, or an .npy of float32 [1,C,H,W], already normalised")
-      ->required();
-  add_model_flags(*command, flags->model);
-  add_picture_flags(*command, flags->picture);
+  add_look_flags(*command, flags->look);
   command->add_option("--layer", flags->layer,
                       "Block, from 0 on, or 'pool', attention pooling; else what comes last; with --raw "
                       "alone also 'all' blocks");

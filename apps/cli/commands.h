@@ -9,10 +9,10 @@
 namespace vitrine::cli {
 
 void add_devices(CLI::App& app, const CommonOptions& common);
-void add_search(CLI::App& app, const CommonOptions& common);
 void add_run(CLI::App& app, const CommonOptions& common);
 void add_classify(CLI::App& app, const CommonOptions& common);
 void add_embed(CLI::App& app, const CommonOptions& common);
+void add_search(CLI::App& app, const CommonOptions& common);
 void add_preprocess(CLI::App& app, const CommonOptions& common);
 void add_inspect(CLI::App& app, const CommonOptions& common);
 void add_bench(CLI::App& app, const CommonOptions& common);

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "apps/cli/attention_input.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/look_input.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
 #include "images/png_writer.h"
@@ -14,15 +14,15 @@
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
 namespace {
 
 struct FeatureFlags {
-  ModelFlags model;
-  PictureFlags picture;
-  std::string image, layers = "-1", layout = "NCHW", out, prefix, colors;
+  LookFlags look;
+  std::string layers = "-1", layout = "NCHW", out, prefix, colors;
   bool norm = false, json = false;
 };
 
@@ -34,9 +34,7 @@ std::vector<uint64_t> layers_of(const std::string& text, uint64_t depth) {
     std::iota(layers.begin(), layers.end(), uint64_t{0});
     return layers;
   }
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+  for (const std::string_view part : split(text, ',')) {
     int64_t layer = 0;
     const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), layer);
     const int64_t count = static_cast<int64_t>(depth);
@@ -46,19 +44,8 @@ std::vector<uint64_t> layers_of(const std::string& text, uint64_t depth) {
                                         " from the end, several with commas, or all");
     }
     layers.push_back(static_cast<uint64_t>(layer < 0 ? layer + count : layer));
-    begin = end + 1;
   }
   return layers;
-}
-
-// [dim, patches] to [patches, dim].
-std::vector<float> turned(std::span<const float> map, uint64_t dim) {
-  const uint64_t patches = map.size() / dim;
-  std::vector<float> out(map.size());
-  for (uint64_t row = 0; row < dim; ++row) {
-    for (uint64_t patch = 0; patch < patches; ++patch) out[patch * dim + row] = map[row * patches + patch];
-  }
-  return out;
 }
 
 // A square of pixels for each patch, so that the shorter side has 384 or more.
@@ -89,15 +76,17 @@ struct Stacked {
 };
 
 void features(const FeatureFlags& flags, const CommonOptions& common) {
-  const PlanOptions plan = plan_options(flags.model);
+  const PlanOptions plan = plan_options(flags.look.model);
   // Files first: what is wrong with them needs no device to be found.
-  const AttentionInput input(flags.image, flags.model, flags.picture, common, false);
+  const LookInput input(flags.look, common, false);
   const ViTConfig& c = input.model().config;
   const std::vector<uint64_t> layers = layers_of(flags.layers, c.depth);
   if (!flags.prefix.empty() && c.prefix_tokens() == 0) {
     throw Error(ErrorCode::usage, "--prefix: this model has no tokens but the patches'");
   }
-  const DenseFeatures dense(c, {.layers = layers, .norm = flags.norm, .colors = !flags.colors.empty()});
+  const bool nchw = flags.layout == "NCHW";
+  const DenseFeatures dense(
+      c, {.layers = layers, .norm = flags.norm, .rows = !nchw, .colors = !flags.colors.empty()});
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
@@ -106,12 +95,10 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
       input.run(weights, pipelines, storage_type(common.dtype, device->capabilities()),
                 with_stored_choices(plan, device->capabilities(), warn), dense.taps());
 
-  const bool nchw = flags.layout == "NCHW";
   Stacked maps, prefixes;
   for (const uint64_t layer : layers) {
     const std::vector<float> map = dense.map(*executable, layer);
-    const std::vector<float> laid_out = nchw ? map : turned(map, c.dim);
-    maps.values.insert(maps.values.end(), laid_out.begin(), laid_out.end());
+    maps.values.insert(maps.values.end(), map.begin(), map.end());
     const std::vector<float> prefix = dense.prefix(*executable, layer);
     prefixes.values.insert(prefixes.values.end(), prefix.begin(), prefix.end());
   }
@@ -125,12 +112,18 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
 
   if (flags.json) {
     nlohmann::ordered_json line;
-    line["image"] = flags.image;
+    line["image"] = flags.look.image;
     line["layers"] = layers;
     line["norm"] = flags.norm;
     line["grid"] = {c.grid_height(), c.grid_width()};
-    if (!flags.out.empty()) line["out"] = flags.out, line["shape"] = maps.shape;
-    if (!flags.prefix.empty()) line["prefix"] = flags.prefix, line["prefix_shape"] = prefixes.shape;
+    if (!flags.out.empty()) {
+      line["out"] = flags.out;
+      line["shape"] = maps.shape;
+    }
+    if (!flags.prefix.empty()) {
+      line["prefix"] = flags.prefix;
+      line["prefix_shape"] = prefixes.shape;
+    }
     if (!flags.colors.empty()) line["colors"] = flags.colors;
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;
@@ -155,12 +148,7 @@ void add_features(CLI::App& app, const CommonOptions& common) {
   CLI::App* command =
       app.add_subcommand("features", "Feature maps of a picture's patches behind chosen blocks, as .npy");
   auto flags = std::make_shared<FeatureFlags>();
-  command
-      ->add_option("image", flags->image,
-                   "A JPEG, PNG or WebP file, or an .npy of float32 [1,C,H,W], already normalised")
-      ->required();
-  add_model_flags(*command, flags->model);
-  add_picture_flags(*command, flags->picture);
+  add_look_flags(*command, flags->look);
   command
       ->add_option("--layer", flags->layers,
                    "Blocks, from 0 on or from -1 down, several with commas, or 'all'")

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "runtime/util/error.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -23,12 +24,8 @@ std::unique_ptr<Device> open_device(const CommonOptions& common) {
 
 std::vector<std::unique_ptr<Device>> open_devices(const std::string& wanted, const char* option) {
   constexpr size_t most = 64;
-  std::vector<std::string> names;
-  for (size_t at = 0; at <= wanted.size();) {
-    const size_t end = std::min(wanted.find(',', at), wanted.size());
-    names.push_back(wanted.substr(at, end - at));
-    at = end + 1;
-  }
+  const std::vector<std::string_view> parts = split(wanted, ',');
+  const std::vector<std::string> names(parts.begin(), parts.end());
   if (names.size() > most || std::ranges::any_of(names, &std::string::empty)) {
     throw Error(ErrorCode::usage, std::string(option) + ": found " + in_quotes(wanted) +
                                       ", expected at most " + std::to_string(most) +

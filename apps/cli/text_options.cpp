@@ -6,6 +6,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/mapped_file.h"
 #include "runtime/util/paths.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -16,16 +17,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(blank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::vector<std::string> cut(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  while (true) {
-    const size_t end = text.find(at);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 }  // namespace
@@ -45,7 +36,8 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
     throw Error(ErrorCode::bad_file,
                 shown(path) + ": byte " + std::to_string(*at) + " is no UTF-8, expected lines of text");
   }
-  std::vector<std::string> lines = cut(text, '\n');
+  const std::vector<std::string_view> parts = split(text, '\n');
+  std::vector<std::string> lines(parts.begin(), parts.end());
   if (lines.back().empty()) lines.pop_back();
   for (std::string& line : lines) {
     if (line.ends_with('\r')) line.pop_back();
@@ -56,7 +48,9 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 std::vector<std::string> labels_of(const char* option, const std::string& text) {
   const bool file = path_exists(text) && !is_folder(text);
   std::vector<std::string> labels;
-  for (const std::string& part : file ? lines_of(text) : cut(text, ',')) {
+  const std::vector<std::string> lines = file ? lines_of(text) : std::vector<std::string>{};
+  for (const std::string_view part :
+       file ? std::vector<std::string_view>(lines.begin(), lines.end()) : split(text, ',')) {
     if (const std::string_view label = trimmed(part); !label.empty()) labels.emplace_back(label);
   }
   if (labels.empty()) {

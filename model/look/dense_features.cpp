@@ -36,15 +36,15 @@ BlockTaps DenseFeatures::taps() const {
   BlockTaps taps;
   for (const uint64_t layer : options_.layers) {
     const bool colors = options_.colors && layer == options_.layers.back();
-    taps[layer].look = [c = config_, layer, colors, norm = options_.norm](GraphBuilder& builder,
-                                                                          const BlockValues& block) {
+    taps[layer].look = [c = config_, layer, colors, norm = options_.norm, rows = options_.rows](
+                           GraphBuilder& builder, const BlockValues& block) {
       Graph& graph = builder.graph();
       const std::string name = map_name + std::to_string(layer);
       const uint64_t first = c.prefix_tokens();
       ValueId tokens = block.mlp.out;
       if (norm) tokens = VisionTransformer(c).normed(builder, name + ".norm", tokens);
       const ValueId patches = first ? slice(graph, name + ".patches", tokens, 1, first, c.tokens()) : tokens;
-      graph.output(transpose(graph, name, patches), name);
+      graph.output(rows ? patches : transpose(graph, name, patches), name);
       if (first) {
         graph.output(slice(graph, name + ".others", tokens, 1, 0, first),
                      prefix_name + std::to_string(layer));

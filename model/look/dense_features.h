@@ -19,6 +19,7 @@ namespace vitrine {
 struct DenseFeatureOptions {
   std::vector<uint64_t> layers;  // blocks, from 0 on
   bool norm = false;             // behind the model's last norm, as the last block's tokens are
+  bool rows = false;             // a row for each patch instead of a picture for each number
   bool colors = false;           // of the last of the layers, see colors()
 };
 
@@ -27,12 +28,13 @@ class DenseFeatures {
   // Error(usage) where the model has no such block, or no last norm.
   DenseFeatures(const ViTConfig& config, DenseFeatureOptions options);
 
-  // For ViTGraphOptions::taps. The graph gets the outputs "features.LAYER" [B, dim, patches] and
-  // "features.prefix.LAYER" [B, prefix tokens, dim], f32, and of the colors "features.colors".
+  // For ViTGraphOptions::taps. The graph gets the outputs "features.LAYER" [B, dim, patches], or with rows
+  // [B, patches, dim], and "features.prefix.LAYER" [B, prefix tokens, dim], f32, and of the colors
+  // "features.colors".
   BlockTaps taps() const;
 
-  // Behind a run of a graph with these taps, of one image of its batch: [dim, rows, columns], and the class,
-  // distillation and register tokens [tokens, dim].
+  // Behind a run of a graph with these taps, of one image of its batch: [dim, rows, columns] or [patches,
+  // dim], and the class, distillation and register tokens [tokens, dim].
   std::vector<float> map(const Executable& executable, uint64_t layer, uint64_t image = 0) const;
   std::vector<float> prefix(const Executable& executable, uint64_t layer, uint64_t image = 0) const;
   // The first three principal components of the patches (runtime/ops/explain/principal_colors.h) of a graph

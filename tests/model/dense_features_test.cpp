@@ -85,6 +85,22 @@ void check_layers(const std::string& name, bool norm, DType dtype) {
                    std::span(*prefixes).subspan(layer * prefix_size, prefix_size)) <= limit);
   }
   CHECK_THROWS_AS(dense.map(executable, 0, batch), Error);
+
+  // The same numbers, a row for each patch.
+  options.rows = true;
+  const DenseFeatures turned(c, options);
+  const auto graph_of_rows = make_vit_graph(c, {.batch = batch, .dtype = dtype, .taps = turned.taps()});
+  Executable of_rows(weights, make_plan(graph_of_rows, device.device->capabilities(), {}));
+  std::memcpy(of_rows.input(0).data(), images.data(), of_rows.input(0).size());
+  of_rows.run();
+  for (uint64_t layer = 0; layer < c.depth; ++layer) {
+    const std::vector<float> map = dense.map(executable, layer, batch - 1),
+                             rows = turned.map(of_rows, layer, batch - 1);
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < map_size; ++i)
+      wrong += rows[i % c.patches() * c.dim + i / c.patches()] != map[i];
+    CHECK(wrong == 0);
+  }
   test::require_no_validation_messages();
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/util/error.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 #include "train/logs/training_log.h"
 #include "train/run_folder.h"
@@ -115,11 +116,9 @@ void RunLog::add(std::string_view bytes) {
 }
 
 void RunLog::read_heading(std::string_view line) {
-  for (size_t at = 0; at <= line.size();) {
-    const size_t end = std::min(line.find(',', at), line.size());
-    const auto known = std::ranges::find(column_names, line.substr(at, end - at));
+  for (const std::string_view name : split(line, ',')) {
+    const auto known = std::ranges::find(column_names, name);
     columns_.push_back(known == column_names.end() ? -1 : static_cast<int>(known - column_names.begin()));
-    at = end + 1;
   }
   for (const Column needed : {step, epoch, loss}) {
     if (std::ranges::count(columns_, static_cast<int>(needed)) != 1) {

@@ -1,4 +1,4 @@
-// What vitrine attention looks at: a picture, or an .npy that holds what a model is given of one.
+// What vitrine attention and features look at: a picture, or an .npy that holds what a model is given of one.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,20 @@
 
 namespace vitrine::cli {
 
-class AttentionInput {
+struct LookFlags {
+  ModelFlags model;
+  PictureFlags picture;
+  std::string image;
+};
+
+// Declares the image, --model and its company, --profile and --exif.
+void add_look_flags(CLI::App& command, LookFlags& flags);
+
+class LookInput {
  public:
   // Files whose name ends in .npy are float32 [1, C, H, W], already normalised; all else are pictures.
   // overlay() can be called only with shown_as_picture.
-  AttentionInput(const std::string& path, const ModelFlags& model, const PictureFlags& pictures,
-                 const CommonOptions& common, bool shown_as_picture);
+  LookInput(const LookFlags& flags, const CommonOptions& common, bool shown_as_picture);
 
   const Model& model() const { return model_; }
 

@@ -1,4 +1,4 @@
-#include "apps/cli/attention_input.h"
+#include "apps/cli/look_input.h"
 
 #include <algorithm>
 #include <cstring>
@@ -34,19 +34,27 @@ Image picture_of(std::span<const float> tensor, const ViTConfig& c, const Prepro
 
 }  // namespace
 
-AttentionInput::AttentionInput(const std::string& path, const ModelFlags& model, const PictureFlags& pictures,
-                               const CommonOptions& common, bool shown_as_picture)
-    : path_(path) {
-  if (std::filesystem::path(path).extension() == ".npy") {
-    ModelOptions options = model_options_of(model, common);
-    options.profile = pictures.profile;
+void add_look_flags(CLI::App& command, LookFlags& flags) {
+  command
+      .add_option("image", flags.image,
+                  "A JPEG, PNG or WebP file, or an .npy of float32 [1,C,H,W], already normalised")
+      ->required();
+  add_model_flags(command, flags.model);
+  add_picture_flags(command, flags.picture);
+}
+
+LookInput::LookInput(const LookFlags& flags, const CommonOptions& common, bool shown_as_picture)
+    : path_(flags.image) {
+  if (std::filesystem::path(path_).extension() == ".npy") {
+    ModelOptions options = model_options_of(flags.model, common);
+    options.profile = flags.picture.profile;
     model_ = vitrine::open_model(options, warn);
-    announce_random_weights(model_, model, common);
+    announce_random_weights(model_, flags.model, common);
     const ViTConfig& c = model_.config;
-    const NpyFile file(path);
+    const NpyFile file(path_);
     require_images(file, c);
     if (file.header().shape[0] != 1) {
-      throw Error(ErrorCode::usage, shown(path) + ": found " + std::to_string(file.header().shape[0]) +
+      throw Error(ErrorCode::usage, shown(path_) + ": found " + std::to_string(file.header().shape[0]) +
                                         " images, expected one");
     }
     tensor_ = file.values<float>();
@@ -58,15 +66,15 @@ AttentionInput::AttentionInput(const std::string& path, const ModelFlags& model,
     }
     return;
   }
-  model_ = open_picture_model(model, pictures, common);
-  picture_ = decode_image(path, decode_options(pictures));
+  model_ = open_picture_model(flags.model, flags.picture, common);
+  picture_ = decode_image(path_, decode_options(flags.picture));
   region_ = map_region(model_.config,
-                       picture_geometry(model_.preprocess, picture_.height, picture_.width, shown(path)),
+                       picture_geometry(model_.preprocess, picture_.height, picture_.width, shown(path_)),
                        picture_.height, picture_.width);
 }
 
-std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
-                                                const PlanOptions& plan, const BlockTaps& taps) const {
+std::unique_ptr<Executable> LookInput::run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
+                                           const PlanOptions& plan, const BlockTaps& taps) const {
   const ViTConfig& c = model_.config;
   const Capabilities& device = pipelines.device().capabilities();
   ViTGraphOptions options;
@@ -105,7 +113,7 @@ std::unique_ptr<Executable> AttentionInput::run(WeightStore& weights, PipelineSt
   return executable;
 }
 
-Image AttentionInput::overlay(const PatchMap& map) const {
+Image LookInput::overlay(const PatchMap& map) const {
   return vitrine::overlay(
       picture_, map.weights, to_u32(map.height), to_u32(map.width),
       {.region = OverlayOptions::Region{region_.left, region_.top, region_.width, region_.height}});
