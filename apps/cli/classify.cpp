@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
-#include "apps/cli/open_device.h"
 #include "apps/cli/picture_stream.h"
 #include "apps/cli/text_options.h"
 #include "model/run/top_answers.h"
@@ -75,18 +74,17 @@ void classify_by_labels(const ClassifyFlags& flags, const CommonOptions& common)
                                          std::to_string(text.config.width) + " as of texts");
   }
   std::vector<float> vectors;
-  {
-    const std::unique_ptr<Device> device = open_device(common);
-    PipelineStore pipelines(*device);
+  const auto read_labels = [&](PipelineStore& pipelines) {
     TextRunner runner(pipelines, text, text_runner_options(flags.stream.model));
     vectors = label_vectors(runner, labels, flags.templates);
-  }
+  };
   const auto take = [&](const std::filesystem::path& image, std::span<const float> features) {
     const std::vector<float> probabilities = text.probabilities(text.logits(features, vectors));
     const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, Labels(labels));
     flags.json ? print_json(image, guesses) : print_text(image, guesses);
   };
-  const Unreadable unreadable = stream_pictures(flags.stream, common, model, Result::features, take);
+  const Unreadable unreadable =
+      stream_pictures(flags.stream, common, model, Result::features, take, read_labels);
   std::fflush(stdout);
   unreadable.report();
 }

@@ -38,7 +38,8 @@ void Unreadable::report() const {
 
 Unreadable stream_pictures(
     const StreamFlags& flags, const CommonOptions& common, const Model& model, Result result,
-    const std::function<void(const std::filesystem::path&, std::span<const float>)>& take) {
+    const std::function<void(const std::filesystem::path&, std::span<const float>)>& take,
+    const std::function<void(PipelineStore&)>& before) {
   const std::vector<std::filesystem::path> files = picture_files(flags.images);
   const uint64_t batch = std::min<uint64_t>(flags.batch, files.size());
   // Started first: the first pictures are decoded while the device is opened and weights are loaded.
@@ -49,6 +50,7 @@ Unreadable stream_pictures(
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
+  if (before) before(pipelines);
   Unreadable unreadable;
   Progress progress("pictures", files.size());
   uint64_t done = 0;

@@ -33,9 +33,10 @@ struct Unreadable {
 };
 
 // Calls `take` with each picture's result, in order; pictures that can't be read are left out and named in
-// what is returned.
+// what is returned. Who needs the device besides has it in `before`, while the first pictures are decoded.
 Unreadable stream_pictures(
     const StreamFlags& flags, const CommonOptions& common, const Model& model, Result result,
-    const std::function<void(const std::filesystem::path&, std::span<const float>)>& take);
+    const std::function<void(const std::filesystem::path&, std::span<const float>)>& take,
+    const std::function<void(PipelineStore&)>& before = {});
 
 }  // namespace vitrine::cli

@@ -44,8 +44,7 @@ Executable& TextRunner::executable(uint64_t batch) {
   return *made;
 }
 
-uint64_t TextRunner::pooled_row(std::span<const uint32_t> ids, const std::string& text) const {
-  const TextConfig& config = model_.config;
+uint64_t pooled_token(const TextConfig& config, std::span<const uint32_t> ids, const std::string& text) {
   if (config.kind == TextKind::siglip) return config.length - 1;
   constexpr uint32_t as_published = 2;  // whatever the end's own number: it is the largest
   const auto found = config.end_of_text == as_published ? std::ranges::max_element(ids)
@@ -71,7 +70,7 @@ std::vector<float> TextRunner::run(const std::vector<std::string>& texts) {
     for (uint64_t i = 0; i < count; ++i) {
       const std::string& text = texts[first + i];
       const std::vector<uint32_t> ids = model_.tokenizer->encode(text, config.length);
-      const auto pooled = static_cast<uint32_t>(i * config.length + pooled_row(ids, text));
+      const auto pooled = static_cast<uint32_t>(i * config.length + pooled_token(config, ids, text));
       std::memcpy(rows.data() + i * sizeof pooled, &pooled, sizeof pooled);
       for (uint64_t at = 0; at < config.length; ++at) {
         read_row(model_.tokens, ids[at], row);

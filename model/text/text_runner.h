@@ -28,9 +28,6 @@ class TextRunner {
 
  private:
   Executable& executable(uint64_t batch);
-  // The row of its own tokens that a text's vector is taken from.
-  uint64_t pooled_row(std::span<const uint32_t> ids, const std::string& text) const;
-
   PipelineStore& pipelines_;
   const TextModel& model_;
   TextRunnerOptions options_;
@@ -38,6 +35,9 @@ class TextRunner {
   std::vector<float> positions_;
   std::map<uint64_t, std::unique_ptr<Executable>> executables_;
 };
+
+// Which of its own tokens a text's vector is taken from. Error(bad_file) where the tokenizer gave no end.
+uint64_t pooled_token(const TextConfig& config, std::span<const uint32_t> ids, const std::string& text);
 
 // A row a label, of length 1: the mean over the templates of the vectors, each of length 1, of the texts that
 // are made by putting the label where a template has {}. Without templates the label is the text.

@@ -44,7 +44,7 @@ void normalize(std::span<float> vector) {
 std::vector<float> TextModel::logits(std::span<const float> picture, std::span<const float> texts) const {
   double square = 0;
   for (const float value : picture) square += static_cast<double>(value) * static_cast<double>(value);
-  const double factor = std::exp(log_scale) / std::sqrt(square);
+  const double factor = square == 0 ? 0 : std::exp(log_scale) / std::sqrt(square);
   std::vector<float> result;
   for (size_t at = 0; at < texts.size(); at += picture.size()) {
     double dot = 0;

@@ -49,8 +49,8 @@ struct TextModel {
   // each picture CLIP takes the softmax over the texts, SigLIP the sigmoid of each.
   double log_scale = 0, bias = 0;
 
-  // In f64, from a picture's vector (of any length) to what the model says of each of `texts` vectors of
-  // length 1.
+  // In f64, from a picture's vector (of any length; of none it is like nothing) to what the model says of
+  // each of `texts` vectors of length 1.
   std::vector<float> logits(std::span<const float> picture, std::span<const float> texts) const;
   std::vector<float> probabilities(std::span<const float> logits) const;
 };

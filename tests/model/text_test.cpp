@@ -56,6 +56,25 @@ TEST_CASE("CLIP's logits of pictures and texts are transformers'") { check_zero_
 
 TEST_CASE("SigLIP's logits of pictures and texts are transformers'") { check_zero_shot("siglip"); }
 
+TEST_CASE("a text's vector is taken from the end that its model means") {
+  const std::vector<uint32_t> ids{7, 3, 9, 4, 9, 2, 2};
+  const auto token = [&](TextKind kind, uint32_t end) {
+    return pooled_token({.kind = kind, .length = ids.size(), .end_of_text = end}, ids, "x");
+  };
+  CHECK(token(TextKind::clip, 4) == 3);
+  CHECK(token(TextKind::clip, 9) == 2);  // the first of them
+  CHECK(token(TextKind::clip, 2) == 2);  // as CLIP was published: not the number 2, but the largest
+  CHECK(token(TextKind::siglip, 4) == 6);
+  CHECK_THROWS_AS(token(TextKind::clip, 5), Error);
+}
+
+TEST_CASE("a picture without a direction is like no text") {
+  TextModel model{.config = {.kind = TextKind::clip}, .log_scale = 2};
+  const std::vector<float> nothing(3), texts{1, 0, 0, 0, 1, 0};
+  CHECK(model.logits(nothing, texts) == std::vector<float>{0, 0});
+  CHECK(model.probabilities(model.logits(nothing, texts)) == std::vector<float>{0.5f, 0.5f});
+}
+
 TEST_CASE("templates are averaged behind normalisation") {
   const TextModel text = open_text_model(folder / "clip");
   TextRunner runner(*test::test_device().pipelines, text);
