@@ -26,7 +26,7 @@ std::unordered_map<std::string, uint32_t> read_vocabulary(const Json& json, cons
   std::unordered_map<std::string, uint32_t> vocabulary;
   for (const auto& [token, value] : json.items()) {
     const auto id = as_whole(value);
-    if (!id || *id > (1u << 28)) object.fail(in_quotes(token).c_str(), value, "a token's number");
+    if (!id || *id > largest_id) object.fail(in_quotes(token).c_str(), value, "a token's number");
     vocabulary.emplace(token, static_cast<uint32_t>(*id));
   }
   return vocabulary;
@@ -130,7 +130,7 @@ Around read_template(const JsonObject& object) {
     const JsonObject token((*specials)[*name], object.file() + " (special_tokens)");
     const Json* ids = token.find("ids");
     const auto id = ids && ids->is_array() && ids->size() == 1 ? as_whole(ids->front()) : std::nullopt;
-    if (!id || *id > (1u << 28)) token.fail("ids", ids ? *ids : Json(), "one token's number");
+    if (!id || *id > largest_id) token.fail("ids", ids ? *ids : Json(), "one token's number");
     place = static_cast<uint32_t>(*id);
   }
   if (!text) object.fail("single", *single, "a text with at most one known token on each side");
@@ -144,7 +144,7 @@ Around read_around(const JsonObject& object) {
     const auto id = [&](const char* key) {
       const Json* pair = object.find(key);
       const auto number = pair && pair->is_array() && pair->size() == 2 ? as_whole((*pair)[1]) : std::nullopt;
-      if (!number || *number > (1u << 28)) {
+      if (!number || *number > largest_id) {
         object.fail(key, pair ? *pair : Json(), "a token and its number");
       }
       return static_cast<uint32_t>(*number);
@@ -252,7 +252,10 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const Json& json, const std::str
                                            ", expected the one that pads, as tokenizer_config.json names it");
     }
     if (const auto padding = object.object("padding")) {
-      if (const auto id = padding->whole("pad_id")) return static_cast<uint32_t>(*id);
+      if (const auto id = padding->whole("pad_id")) {
+        if (*id > largest_id) padding->fail("pad_id", *id, "a token's number");
+        return static_cast<uint32_t>(*id);
+      }
     }
     if (around.end) return *around.end;
     object.fail("padding", nullptr, "a token that pads, here or in tokenizer_config.json");

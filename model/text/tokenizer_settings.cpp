@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t largest_id = 1u << 28;
-
 // A token is its text, or an object that has it.
 void read_token(const JsonObject& object, const char* key, std::optional<std::string>& token) {
   const Json* value = object.find(key);

@@ -12,6 +12,9 @@
 
 namespace vitrine {
 
+// Of tokens, in files.
+constexpr uint64_t largest_id = 1u << 28;
+
 struct TokenizerSettings {
   std::optional<std::string> begin, end, unknown, pad;
   std::optional<bool> lower;

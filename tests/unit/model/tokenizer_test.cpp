@@ -105,6 +105,9 @@ TEST_CASE("what a tokenizer.json asks for and isn't known is refused by name") {
              ContainsSubstring("nowhere"));
   CHECK_THAT(changed("siglip_json", [](auto& j) { j["model"]["unk_id"] = 1000000; }),
              ContainsSubstring("unk_id"));
+  // Cut to 32 bits it would be a token.
+  CHECK_THAT(changed("siglip_json", [](auto& j) { j["padding"] = {{"pad_id", (uint64_t{1} << 32) + 1}}; }),
+             ContainsSubstring("pad_id"));
   CHECK_THAT(changed("siglip_json", [](auto& j) { j["post_processor"]["type"] = "Other"; }),
              ContainsSubstring("Other"));
   CHECK_THAT(changed("siglip_json", [](auto& j) { j["added_tokens"][0]["single_word"] = true; }),
