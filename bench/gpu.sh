@@ -3,13 +3,14 @@
 # beside other systems.
 #
 #   bench/gpu.sh [--part tests|bench|compare|all] [--packages FOLDER] [--out FOLDER] [--minutes N]
-#                [--build FOLDER] [--rehearse]
+#                [--build FOLDER | --prebuilt FOLDER] [--rehearse]
 #
 # --part: tests (with validation, doctor's self-test), bench (ViT-Ti, B and L, CPU time, operators beside PyTorch, start-up,
 #   rooflines, steps of training beside PyTorch), compare (ViT-B/16 beside PyTorch eager and compiled, ONNX Runtime, ggml).
 #   For machines that are lent for ten minutes at a time: each fits into one such call.
 # --packages: a folder of .deb files for machines that can't install; they are unpacked beside the
 #   build and used from there. Without it scripts/setup.sh installs what is missing.
+# --prebuilt: a build folder that was made elsewhere (bench/pack.sh), from which everything is run as it is.
 # --out: a folder for summary-PART.md, a page that ends with the sentence that matters, and results-PART.tar.gz, with every
 #   log and all that was measured. Both are written after each step: whoever is cut off has what was done.
 # --minutes: how long a part may take (default 9); what doesn't fit is cut off.
@@ -18,17 +19,18 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/setup.sh
 
-part=all packages='' out=out/gpu minutes=9 build_folder=build/gpu rehearse=false
+part=all packages='' out=out/gpu minutes=9 build_folder=build/gpu prebuilt=false rehearse=false
 while [ $# -gt 0 ]; do
   case $1 in
-    --part | --packages | --out | --minutes | --build)
+    --part | --packages | --out | --minutes | --build | --prebuilt)
       [ $# -gt 1 ] || { say "gpu.sh: $1 needs a value"; exit 2; }
       case $1 in
         --part) part=$2 ;; --packages) packages=$2 ;; --out) out=$2 ;; --minutes) minutes=$2 ;; --build) build_folder=$2 ;;
+        --prebuilt) build_folder=$2 prebuilt=true ;;
       esac
       shift 2 ;;
     --rehearse) rehearse=true; shift ;;
-    *) say "gpu.sh: unknown option $1 (--part, --packages, --out, --minutes, --build, --rehearse)"; exit 2 ;;
+    *) say "gpu.sh: unknown option $1 (--part, --packages, --out, --minutes, --build, --prebuilt, --rehearse)"; exit 2 ;;
   esac
 done
 case $part in
@@ -143,6 +145,7 @@ summarise() {
 }
 
 build() {
+  if $prebuilt; then return; fi
   local launcher=()
   if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
@@ -180,7 +183,7 @@ part_tests() {
   if $rehearse; then
     step tests 300 ctest --test-dir "$build_folder" --output-on-failure -L graph --timeout 120
   else
-    step tests 400 ctest --test-dir "$build_folder" --output-on-failure -j 4 --timeout 120 --output-junit "$results/tests.xml"
+    step tests 400 ctest --test-dir "$build_folder" --output-on-failure -j "$jobs" --timeout 120 --output-junit "$results/tests.xml"
   fi
 }
 
@@ -242,7 +245,12 @@ if $rehearse; then
   "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null || gpu=cpu
 fi
 
-if [ -n "$packages" ]; then unpack; else setup true; fi
+jobs=4
+if $prebuilt; then
+  export VK_ADD_LAYER_PATH=$build_folder/run/layers
+  jobs=$(($(nproc) * 3 / 4))
+elif [ -n "$packages" ]; then unpack
+else setup true; fi
 find_driver
 export VITRINE_REQUIRE_DEVICE=1
 vitrine=$build_folder/vitrine
