@@ -16,7 +16,8 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t format_version = 1;
+// 2: files of 1 may hold programs that can't run in parts (the quirk nvidia-confuses-parts).
+constexpr uint32_t format_version = 2;
 constexpr uintmax_t largest_file = uintmax_t{1} << 30;
 
 struct Header {
