@@ -44,10 +44,8 @@ class BoundDispatch {
   BoundDispatch(const Dispatch& dispatch, std::shared_ptr<const Pipeline> pipeline, DescriptorSets& sets,
                 std::span<const BufferSlice> slices);
   void record(Device& device, VkCommandBuffer commands) const;
-  // Of its workgroups only these; its pipeline has to be made for that.
+  // Of its workgroups only these.
   void record(Device& device, VkCommandBuffer commands, const GroupRange& part) const;
-  // Another pipeline of the same shader, for what is recorded from now on.
-  void use(std::shared_ptr<const Pipeline> pipeline) { pipeline_ = std::move(pipeline); }
 
  private:
   void bind(Device& device, VkCommandBuffer commands) const;

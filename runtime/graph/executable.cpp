@@ -77,7 +77,7 @@ Executable::Pipelines Executable::load_and_compile(std::span<const Dispatch* con
       compiled_share = share;
       return wanted.load();
     };
-    return weights_.pipelines().get(steps, go_on, plan_.in_parts());
+    return weights_.pipelines().get(steps, go_on);
   });
   try {
     const GoOn loading = [&](double share) { return !preparing || preparing((share + compiled_share) / 2); };

@@ -92,14 +92,8 @@ void Executable::cut_anew() {
     return a.slice == b.slice && a.parts == b.parts;
   });
   if (same) return;
-  const std::vector<const Dispatch*> dispatches = plan_.dispatches();
-  const Pipelines pipelines =
-      weights_.pipelines().get(std::span(dispatches).first(plan_.steps.size()), {}, plan_.in_parts());
   commands_.reset();
-  for (Set& set : sets_) {
-    for (size_t i = 0; i < set.steps.size(); ++i) set.steps[i].use(pipelines[i]);
-    record(set);
-  }
+  for (Set& set : sets_) record(set);
   if (plan_.options.warn && plan_.device.type != DeviceType::cpu)
     std::ranges::for_each(overlong_steps(plan_), plan_.options.warn);
 }

@@ -13,14 +13,10 @@ PipelineStore::PipelineStore(Device& device, bool capture_statistics)
 PipelineStore::~PipelineStore() = default;
 
 std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const Dispatch* const> dispatches,
-                                                                const GoOn& go_on,
-                                                                const std::vector<bool>& in_parts) {
+                                                                const GoOn& go_on) {
   std::vector<Key> keys;
-  for (size_t i = 0; i < dispatches.size(); ++i) {
-    const Dispatch& dispatch = *dispatches[i];
-    keys.push_back({dispatch.shader, constants_by_id(dispatch), dispatch.subgroup_size,
-                    !in_parts.empty() && in_parts.at(i)});
-  }
+  for (const Dispatch* dispatch : dispatches)
+    keys.push_back({dispatch->shader, constants_by_id(*dispatch), dispatch->subgroup_size});
   std::map<Key, const Dispatch*> missing;
   {
     const std::lock_guard lock(lock_);
@@ -47,7 +43,7 @@ std::vector<std::shared_ptr<const Pipeline>> PipelineStore::get(std::span<const 
         made[i] = std::make_shared<const Pipeline>(
             device_, PipelineRequest{dispatch.shader, work[i].first->constants, dispatch.subgroup_size,
                                      to_u32(dispatch.operands.size()), to_u32(dispatch.params.size()),
-                                     work[i].first->in_parts, cache_.handle(), capture_statistics_});
+                                     cache_.handle(), capture_statistics_});
       } catch (...) {
         const std::lock_guard lock(failure_lock);
         failure = std::current_exception();

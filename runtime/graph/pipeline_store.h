@@ -25,10 +25,9 @@ class PipelineStore {
   Device& device() { return device_; }
   // The pipelines of these dispatches, in order. Missing ones are compiled on several threads, each of which
   // asks `go_on` before it begins one; after a "no" Interrupted is thrown, and those that are made stay. Any
-  // thread may call. `in_parts`: which of them take a part of their workgroups; empty: none.
+  // thread may call.
   std::vector<std::shared_ptr<const Pipeline>> get(std::span<const Dispatch* const> dispatches,
-                                                   const GoOn& go_on = {},
-                                                   const std::vector<bool>& in_parts = {});
+                                                   const GoOn& go_on = {});
 
  private:
   // The whole content is the key: no hash stands in for it.
@@ -36,7 +35,6 @@ class PipelineStore {
     const ShaderVariant* shader;
     std::vector<uint32_t> constants;
     uint32_t subgroup_size;
-    bool in_parts;
     auto operator<=>(const Key&) const = default;
   };
 

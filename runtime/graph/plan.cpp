@@ -383,12 +383,6 @@ std::vector<const Dispatch*> Plan::dispatches() const {
   return all;
 }
 
-std::vector<bool> Plan::in_parts() const {
-  std::vector<bool> each;
-  for (const Step& step : steps) each.push_back(step.in_parts);
-  return each;
-}
-
 uint64_t Plan::arena_bytes() const {
   return std::accumulate(slab_bytes.begin(), slab_bytes.end(), uint64_t{0});
 }

@@ -42,7 +42,6 @@ struct Step {
   bool barrier_before = false;
   uint32_t slice = 0;             // steps of one slice are submitted together
   std::vector<GroupRange> parts;  // where one slice would take too long: from `slice` on, a part each
-  bool in_parts = false;          // it, or another one that shares its pipeline, has parts
   double seconds = 0;             // estimated, or measured on the device
 };
 
@@ -102,8 +101,6 @@ struct Plan {
 
   // All that needs a pipeline: the steps' dispatches in order, then those that pack constants.
   std::vector<const Dispatch*> dispatches() const;
-  // Of the steps' dispatches, which need a pipeline that takes parts of them.
-  std::vector<bool> in_parts() const;
   uint64_t arena_bytes() const;
   uint64_t constant_bytes() const;
   double flops() const;

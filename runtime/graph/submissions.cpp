@@ -44,20 +44,6 @@ std::vector<GroupRange> parts_of(const Step& step, double budget) {
   return parts;
 }
 
-// One pipeline serves all steps that would share one if none of them were cut.
-void share_pipelines(std::vector<Step>& steps) {
-  std::vector<const Dispatch*> cut;
-  for (const Step& step : steps) {
-    if (!step.parts.empty()) cut.push_back(&step.dispatch);
-  }
-  for (Step& step : steps) {
-    step.in_parts = std::ranges::any_of(cut, [&](const Dispatch* other) {
-      return other->shader == step.dispatch.shader && other->constants == step.dispatch.constants &&
-             other->subgroup_size == step.dispatch.subgroup_size;
-    });
-  }
-}
-
 std::string milliseconds(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
@@ -103,7 +89,6 @@ uint32_t assign_slices(std::vector<Step>& steps, double budget) {
     slice += to_u32(step.parts.size()) - 1;
     used = seconds_of(step, step.parts.back());
   }
-  share_pipelines(steps);
   return steps.empty() ? 0 : slice + 1;
 }
 

@@ -103,7 +103,6 @@ void visit(auto& fields, auto& device) requires requires { device.cooperative_sh
   fields.may("robust_buffer_access", device.robust_buffer_access);
   fields.may("portability_subset", device.portability_subset);
   fields.may("loops_gather", device.loops_gather);
-  fields.may("confuses_parts", device.confuses_parts);
   fields.may("max_loop_rounds", device.max_loop_rounds);
   fields.must("max_workgroup_count", device.max_workgroup_count);
   fields.must("max_workgroup_size", device.max_workgroup_size);

@@ -136,9 +136,6 @@ struct Capabilities {
   // A CPU-type device's compiler makes every load inside a loop or a branch one load a lane, also of an
   // address that all lanes share (docs/software_drivers.md). Then other kernels are fast.
   bool loops_gather = false;
-  // The driver takes a pipeline for vkCmdDispatchBase and one of the same code without for the same, and gives the
-  // second the first one's program: all have to be made for it.
-  bool confuses_parts = false;
   // How often all loops of an invocation may go round together before the driver ends them without a word; 0:
   // as often as they ask for.
   uint32_t max_loop_rounds = 0;

@@ -212,7 +212,10 @@ DeviceHandle<VkPipeline> make_pipeline(const Device& device, const PipelineReque
     if (capabilities.min_subgroup_size != capabilities.max_subgroup_size) info.stage.pNext = &subgroup_size;
   }
   info.layout = layout;
-  if (request.in_parts || capabilities.confuses_parts) info.flags |= VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
+  // For vkCmdDispatchBase, also where no dispatch is cut: NVIDIA's 580.159.04 gives a pipeline with this bit
+  // the program of one that was made before of the same code without, with or without a VkPipelineCache, and
+  // each part then computes the first one's workgroups.
+  info.flags |= VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   if (capture) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result =

@@ -24,7 +24,6 @@ struct PipelineRequest {
   uint32_t subgroup_size = 0;           // a size that it must run with, in full subgroups; 0: any
   uint32_t operands = 0;                // buffers bound, or addresses pushed
   uint32_t params_bytes = 0;            // of the parameter struct, without addresses
-  bool in_parts = false;                // for vkCmdDispatchBase
   VkPipelineCache cache = VK_NULL_HANDLE;
   bool capture_statistics = false;  // for Pipeline::statistics(); ignored where the device has none
 };

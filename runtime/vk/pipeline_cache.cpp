@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// 2: files of 1 may hold programs that can't run in parts (the quirk nvidia-confuses-parts).
+// 2: files of 1 may hold programs that can't run in parts (make_pipeline says why).
 constexpr uint32_t format_version = 2;
 constexpr uintmax_t largest_file = uintmax_t{1} << 30;
 

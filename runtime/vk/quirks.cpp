@@ -40,8 +40,6 @@ bool lacks_matrix_units(const Capabilities& device) {
 
 void gather_in_loops(Capabilities& device) { device.loops_gather = true; }
 
-void make_all_for_parts(Capabilities& device) { device.confuses_parts = true; }
-
 void end_long_loops(Capabilities& device) { device.max_loop_rounds = 65535; }
 
 // 26.1.6 makes one load of it and 25.0.7 doesn't; of what lies between nothing is known, and the kernels for
@@ -53,7 +51,7 @@ constexpr std::string_view amd_emulates =
     "dot products are not accelerated) and emulates them slowly: "
     "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
 
-constexpr std::array<Quirk, 7> table{{
+constexpr std::array<Quirk, 6> table{{
     {.name = "software-driver-wide-coopmat",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .applies = is_wide_software_driver,
@@ -93,13 +91,6 @@ constexpr std::array<Quirk, 7> table{{
      .applies = lacks_matrix_units,
      .effect = drop_cooperative_matrices,
      .why = amd_emulates},
-    {.name = "nvidia-confuses-parts",
-     .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
-     .effect = make_all_for_parts,
-     .why = "580.159.04 gives a pipeline with VK_PIPELINE_CREATE_DISPATCH_BASE_BIT the program of one that was made "
-            "before of the same code without, with and without a VkPipelineCache: each part of a dispatch then "
-            "computes the first one's workgroups. Seen on an H200; where all pipelines have the bit all is right. Of "
-            "other versions nothing is known"},
 }};
 
 // Mesa's software driver has 1 for its version, whatever Mesa's is, but names that for people:

@@ -48,6 +48,45 @@ TEST_CASE("push constants and descriptor sets beyond the limits are told of twic
   CHECK(told_of(128, 5) == 1);
 }
 
+TEST_CASE("a pipeline that isn't made for dispatches in parts is told of") {
+  const OpenedDevice opened = open_pretended("least");
+  const Device& device = *opened.device;
+  using namespace spirv;
+  SpirvBuilder empty;
+  constexpr uint32_t shader = 1, logical = 0, glsl450 = 1, compute = 5, local_size = 17, none = 0;
+  enum : uint32_t { main = 1, nothing, procedure, label };
+  empty.op(OpCapability, {shader}).op(14, {logical, glsl450});  // OpMemoryModel
+  empty.text_op(OpEntryPoint, {compute, main}, "main").op(OpExecutionMode, {main, local_size, 1, 1, 1});
+  empty.op(OpTypeVoid, {nothing}).op(OpTypeFunction, {procedure, nothing});
+  empty.op(OpFunction, {nothing, main, none, procedure}).op(OpLabel, {label}).op(OpReturn, {});
+  empty.op(OpFunctionEnd, {});
+  VkShaderModuleCreateInfo module_info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = empty.words().size() * sizeof(uint32_t);
+  module_info.pCode = empty.words().data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  const VolkDeviceTable& vk = opened.device->vk();
+  REQUIRE(vk.vkCreateShaderModule(device.handle(), &module_info, nullptr, &module) == VK_SUCCESS);
+  const VkPipelineLayout layout = make_layout(*opened.device, 16);
+  const auto told_of = [&](VkPipelineCreateFlags flags) {
+    VkComputePipelineCreateInfo info{.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+    info.flags = flags;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
+    info.stage.pName = "main";
+    info.layout = layout;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    CHECK(vk.vkCreateComputePipelines(device.handle(), VK_NULL_HANDLE, 1, &info, nullptr, &pipeline) ==
+          VK_SUCCESS);
+    vk.vkDestroyPipeline(device.handle(), pipeline, nullptr);
+    return count_of(opened.messages->take(), "pretend-pipeline-in-parts");
+  };
+  CHECK(told_of(VK_PIPELINE_CREATE_DISPATCH_BASE_BIT) == 0);
+  CHECK(told_of(0) == 1);
+  vk.vkDestroyPipelineLayout(device.handle(), layout, nullptr);
+  vk.vkDestroyShaderModule(device.handle(), module, nullptr);
+}
+
 TEST_CASE("descriptors that begin anywhere are told of") {
   const OpenedDevice opened = open_pretended("least");
   Device& device = *opened.device;

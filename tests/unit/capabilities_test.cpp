@@ -178,17 +178,6 @@ TEST_CASE("of the software driver's versions, those before 26.1 gather in loops"
   }
 }
 
-TEST_CASE("NVIDIA's driver gets all pipelines for dispatches in parts, as nobody else's does") {
-  Capabilities device = test::software_driver();
-  CHECK_FALSE(apply_quirks(device).confuses_parts);
-  device.driver_id = VK_DRIVER_ID_MESA_NVK;
-  CHECK_FALSE(apply_quirks(device).confuses_parts);
-  device.driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
-  const Capabilities known = apply_quirks(device);
-  CHECK(known.confuses_parts);
-  CHECK(known.quirks == std::vector<std::string>{"nvidia-confuses-parts"});
-}
-
 TEST_CASE(
     "of the software driver's versions, those before 25.0 end long loops, which are made shorter there") {
   for (const auto& [info, ends] : {std::pair{"Mesa 24.0.5-1ubuntu1 (LLVM 17.0.6)", true},

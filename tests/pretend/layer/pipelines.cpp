@@ -1,4 +1,5 @@
-// Pipelines pass through. Their layouts have limits, and their caches a header that tells whose they are.
+// Pipelines pass through if dispatches in parts are right with them. Their layouts have limits, and their
+// caches a header that tells whose they are.
 #include <algorithm>
 #include <cstring>
 
@@ -26,6 +27,21 @@ VKAPI_ATTR VkResult VKAPI_CALL create_layout(VkDevice handle, const VkPipelineLa
                         " are the most");
   }
   return device.next.vkCreatePipelineLayout(handle, info, callbacks, layout);
+}
+
+// A driver is known (NVIDIA's 580.159.04) that takes a pipeline with this bit for one of the same code
+// without.
+VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice handle, VkPipelineCache cache, uint32_t count,
+                                                const VkComputePipelineCreateInfo* infos,
+                                                const VkAllocationCallbacks* callbacks,
+                                                VkPipeline* pipelines) {
+  const Device& device = device_of(handle);
+  for (const VkComputePipelineCreateInfo& info : std::span(infos, count)) {
+    if ((info.flags & VK_PIPELINE_CREATE_DISPATCH_BASE_BIT) != 0) continue;
+    device.complain("pretend-pipeline-in-parts",
+                    "a compute pipeline is made without VK_PIPELINE_CREATE_DISPATCH_BASE_BIT");
+  }
+  return device.next.vkCreateComputePipelines(handle, cache, count, infos, callbacks, pipelines);
 }
 
 void set_owner(VkPipelineCacheHeaderVersionOne& header, uint32_t vendor, uint32_t device,
@@ -72,6 +88,7 @@ VKAPI_ATTR VkResult VKAPI_CALL get_cache(VkDevice handle, VkPipelineCache cache,
 
 std::vector<Hook> pipeline_hooks() {
   return {PRETEND_HOOK(vkCreatePipelineLayout, create_layout),
+          PRETEND_HOOK(vkCreateComputePipelines, create_pipelines),
           PRETEND_HOOK(vkCreatePipelineCache, create_cache), PRETEND_HOOK(vkGetPipelineCacheData, get_cache)};
 }
 

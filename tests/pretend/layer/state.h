@@ -31,7 +31,7 @@ struct Hook {
 };
 // Compiles only where the function is what Vulkan calls under that name.
 #define PRETEND_HOOK(name, function) \
-  Hook { #name, reinterpret_cast < PFN_vkVoidFunction>(static_cast <PFN_##name>(&function)) }
+  Hook { #name, reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##name>(&function)) }
 
 // Of whoever lies below, what the layer calls.
 // clang-format off
@@ -48,7 +48,7 @@ struct Hook {
   X(vkGetDeviceBufferMemoryRequirements) X(vkGetDeviceImageMemoryRequirements) X(vkBindBufferMemory) \
   X(vkBindBufferMemory2) X(vkGetBufferDeviceAddress) \
   X(vkCreateImage) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets) X(vkCreatePipelineLayout) \
-  X(vkCreatePipelineCache) X(vkGetPipelineCacheData) X(vkCreateCommandPool) X(vkDestroyCommandPool) \
+  X(vkCreateComputePipelines) X(vkCreatePipelineCache) X(vkGetPipelineCacheData) X(vkCreateCommandPool) X(vkDestroyCommandPool) \
   X(vkAllocateCommandBuffers) X(vkFreeCommandBuffers) X(vkBeginCommandBuffer) X(vkCmdPipelineBarrier) \
   X(vkCmdPipelineBarrier2) X(vkCmdCopyBuffer) X(vkCmdCopyBuffer2) X(vkCmdFillBuffer) \
   X(vkCmdUpdateBuffer) X(vkCmdCopyImageToBuffer) X(vkCmdCopyImageToBuffer2) X(vkCmdCopyQueryPoolResults) \
