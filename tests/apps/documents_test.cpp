@@ -13,6 +13,7 @@
 
 #include "tests/apps/document_rules.h"
 #include "tests/support/command.h"
+#include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
@@ -159,6 +160,7 @@ std::optional<std::string> without_f16(std::string command) {
 // Goes through the commands of these documents that can run here.
 void run_documents(const std::vector<std::string>& names) {
   test_device();
+  system_fonts();  // most commands work with a data set that one of them draws
   for (const std::string& name : names) {
     const Desk desk;
     size_t ran = 0;

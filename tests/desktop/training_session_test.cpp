@@ -20,6 +20,7 @@
 #include "runtime/util/philox.h"
 #include "tests/desktop/bell.h"
 #include "tests/desktop/hand_digits.h"
+#include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
@@ -446,11 +447,7 @@ TEST_CASE("what goes wrong is said in one sentence, and the next training starts
 
 TEST_CASE("digits are drawn once, and no half of them is left") {
   const test::TemporaryFolder cache;
-  try {
-    find_digit_fonts(font_folders());
-  } catch (const Error& error) {
-    SKIP(error.what());
-  }
+  test::system_fonts();  // skips without them
   TrainConfig config = read_train_config(source / "configs" / "mnist-myvit.json");
   config.batch_size = 32;
   config.epochs = 1;

@@ -13,6 +13,7 @@
 #include "model/files/weights.h"
 #include "runtime/util/error.h"
 #include "tests/support/matrix_units.h"
+#include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/digits/digit_files.h"
@@ -25,13 +26,8 @@ using Catch::Matchers::ContainsSubstring;
 
 // Digits of the machine's fonts.
 std::filesystem::path digits(const test::TemporaryFolder& folder, uint32_t train) {
-  DigitFonts fonts;
-  try {
-    fonts = find_digit_fonts(font_folders());
-  } catch (const Error&) {
-  }
-  if (fonts.train.empty()) SKIP("no fonts of two families (fonts-dejavu-core fonts-liberation)");
-  write_digits(folder / "data", fonts, {.train = train, .test = 3, .seed = 3, .distortion = 0.5});
+  write_digits(folder / "data", test::system_fonts(),
+               {.train = train, .test = 3, .seed = 3, .distortion = 0.5});
   return folder / "data";
 }
 

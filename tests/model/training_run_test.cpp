@@ -12,24 +12,13 @@
 
 #include "images/png_writer.h"
 #include "runtime/util/error.h"
+#include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/digits/digit_files.h"
 
 namespace vitrine {
 namespace {
-
-const DigitFonts& system_fonts() {
-  static const DigitFonts fonts = [] {
-    try {
-      return find_digit_fonts(font_folders());
-    } catch (const Error&) {
-      return DigitFonts{};
-    }
-  }();
-  if (fonts.train.empty()) SKIP("no fonts of two families (fonts-dejavu-core fonts-liberation)");
-  return fonts;
-}
 
 // The pictures of a split as files, class by class.
 void write_pictures(const std::filesystem::path& to, const Dataset& data) {
@@ -51,12 +40,12 @@ std::filesystem::path make_data(const test::TemporaryFolder& folder, const ViTCo
   DigitSet set{.train = 5, .test = 3, .seed = 3};
   if (model.channels == 1) {
     set.size = static_cast<uint32_t>(model.image_width);
-    write_digits(folder / "idx", system_fonts(), set);
+    write_digits(folder / "idx", test::system_fonts(), set);
     return folder / "idx";
   }
   set.size = 32;
   set.format = DigitFormat::cifar10;
-  write_digits(folder / "cifar", system_fonts(), set);
+  write_digits(folder / "cifar", test::system_fonts(), set);
   if (model.image_width == 32) return folder / "cifar";
   write_pictures(folder / "pictures/train", *open_dataset(folder / "cifar", Split::train));
   // Folders of classes that the training set has.
@@ -134,7 +123,7 @@ TEST_CASE("every configuration that is shipped trains at its own width, and goes
 TEST_CASE("a training by a recipe goes on where it was stopped") {
   PipelineStore& pipelines = *test::test_device().pipelines;
   const test::TemporaryFolder folder;
-  write_digits(folder / "data", system_fonts(), {.train = 5, .test = 3, .seed = 3});
+  write_digits(folder / "data", test::system_fonts(), {.train = 5, .test = 3, .seed = 3});
   TrainConfig config{.epochs = 3, .batch_size = 2, .accumulation = 2, .seed = 5};
   config.model = {.image_height = 28, .image_width = 28, .patch_height = 7, .patch_width = 7, .channels = 1};
   config.model.dim = 24;
@@ -200,7 +189,7 @@ TEST_CASE("a training by a recipe goes on where it was stopped") {
 TEST_CASE("models of 1 to 24 heads train, and go on where they were stopped") {
   test::test_device();
   const test::TemporaryFolder folder;
-  write_digits(folder / "data", system_fonts(), {.train = 5, .test = 3, .seed = 3});
+  write_digits(folder / "data", test::system_fonts(), {.train = 5, .test = 3, .seed = 3});
   // Models of one width share most pipelines. The last is as wide as a small ViT: with few heads its kernels
   // read less far behind a buffer than with many.
   std::map<uint64_t, std::vector<uint64_t>> heads_of_width{

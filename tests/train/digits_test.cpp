@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/util/error.h"
+#include "tests/support/system_fonts.h"
 #include "tests/train/sample_files.h"
 #include "train/digits/digit_files.h"
 #include "train/digits/digit_renderer.h"
@@ -18,19 +19,6 @@ namespace {
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
-
-// The system's fonts; the test is skipped where there are not enough.
-const DigitFonts& system_fonts() {
-  static const DigitFonts fonts = [] {
-    try {
-      return find_digit_fonts(font_folders());
-    } catch (const Error&) {
-      return DigitFonts{};
-    }
-  }();
-  if (fonts.train.empty()) SKIP("no fonts of two families (fonts-dejavu-core fonts-liberation)");
-  return fonts;
-}
 
 std::set<std::string> files_of(const std::vector<FaceGroup>& groups) {
   std::set<std::string> files;
