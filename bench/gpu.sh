@@ -38,6 +38,10 @@ case $part in
   tests | bench | compare) parts=("$part") ;;
   *) say "gpu.sh: --part is '$part', expected tests, bench, compare or all"; exit 2 ;;
 esac
+if $prebuilt && [ ! -x "$build_folder/vitrine" ]; then
+  say "gpu.sh: --prebuilt is '$build_folder', where no program vitrine is"
+  exit 2
+fi
 mkdir -p "$out" "$build_folder"
 out=$(cd "$out" && pwd)
 build_folder=$(cd "$build_folder" && pwd)

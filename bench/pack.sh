@@ -5,11 +5,17 @@
 #   bench/pack.sh BUILD FILE.tar.xz
 #   there, at the path that the sources have here: tar -C / -xf FILE.tar.xz && bench/gpu.sh --prebuilt BUILD
 #
-# Programs run from the same absolute path there as here. Needs patchelf and xz-utils.
+# Programs run from the same absolute path there as here.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: bench/pack.sh BUILD FILE.tar.xz" >&2; exit 2; }
-command -v patchelf >/dev/null || { echo "pack.sh: patchelf is missing: apt-get install patchelf" >&2; exit 1; }
+layer=/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json
+if ! command -v patchelf >/dev/null || ! command -v xz >/dev/null || [ ! -f "$layer" ]; then
+  echo "pack.sh: something is missing: apt-get install patchelf xz-utils vulkan-validationlayers" >&2
+  exit 1
+fi
+[ -x "$1/tests/ops_tests" ] || { echo "pack.sh: '$1' is no folder with a build and its tests" >&2; exit 2; }
 build=$(cd "$1" && pwd) out=$(realpath -m "$2")
+ctest --test-dir "$build" -N >/dev/null  # lists the tests in files, which are packed, too
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 there=$stage$build library=$build/run/lib
@@ -39,13 +45,14 @@ for program in "${programs[@]}"; do
 done
 mkdir -p "$there/run/layers"
 sed "s|\"library_path\": \"[^\"]*\"|\"library_path\": \"$library/libVkLayer_khronos_validation.so\"|" \
-  /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >"$there/run/layers/validation.json"
+  "$layer" >"$there/run/layers/validation.json"
 
 echo 'subdirs("tests")' >"$there/CTestTestfile.cmake"
 for program in "${programs[@]}"; do
   case $program in tests/*) ;; *) continue ;; esac
-  cp "$build/$program"-*_tests.cmake "$there/tests/"  # made by ctest: run `ctest -N` before
-  echo "include(\"$(cd "$build/tests" && echo "$PWD"/"$(basename "$program")"-*_tests.cmake)\")"
+  list=("$build/$program"-*_tests.cmake)
+  cp "${list[0]}" "$there/tests/"
+  echo "include(\"${list[0]}\")"
 done >"$there/tests/CTestTestfile.cmake"
 tar -C "$stage" -cJf "$out" "${build#/}"
 echo "pack.sh: $out, $(du -h "$out" | cut -f1)" >&2
