@@ -46,10 +46,14 @@ Capabilities discrete_device(uint32_t subgroup_size) {
   return device;
 }
 
-Graph matmul_graph(uint64_t m, uint64_t n, uint64_t k, DType dtype) {
+Graph matmul_graph(uint64_t m, uint64_t n, uint64_t k, DType dtype, DType out) {
   Graph graph;
-  matmul(graph, "y", graph.input("x", {m, k}, dtype), graph.constant("w", {n, k}, dtype));
+  matmul(graph, "y", graph.input("x", {m, k}, dtype), graph.constant("w", {n, k}, dtype), {.out = out});
   return graph;
+}
+
+Graph matmul_graph(uint64_t m, uint64_t n, uint64_t k, DType dtype) {
+  return matmul_graph(m, n, k, dtype, dtype);
 }
 
 LowerContext context_of(const Graph& graph, const Capabilities& device) {
@@ -282,7 +286,13 @@ TEST_CASE("matmul takes large matrix tiles for large products and small ones whe
   }
   if (context_of(probe, device).missing("matmul_coopmat2", "f16")) return;
   REQUIRE(!refuse_coopmat2(context_of(probe, device)));
-  CHECK(prefer_coopmat2(context_of(probe, device)) > prefer_coopmat(context_of(probe, device)));
+  const auto is_preferred = [&](uint64_t m, DType out) {
+    const Graph graph = matmul_graph(m, 768, 3072, DType::f16, out);
+    return prefer_coopmat2(context_of(graph, device)) > prefer_coopmat(context_of(graph, device));
+  };
+  CHECK(is_preferred(8 * 197, DType::f32));
+  CHECK_FALSE(is_preferred(8 * 197, DType::f16));
+  CHECK_FALSE(is_preferred(197, DType::f32));
   const Graph large = matmul_graph(50432, 3072, 768, DType::f16);
   CHECK(lower_coopmat2(context_of(large, device)).dispatches[0].note == "128x256");
   CHECK(tile_of(device, lower_coopmat2, 197, 768, 768).second >= 48);

@@ -41,6 +41,8 @@ layout(constant_id = 6) const uint tile_n = 128;
 layout(constant_id = 7) const uint step_k = 32;
 layout(constant_id = 8) const bool whole_steps = false;  // K is a multiple of step_k
 layout(constant_id = 9) const uint panel = 16;           // rows of tiles
+layout(constant_id = 10) const bool k_by_eight = false;  // K is a multiple of eight
+layout(constant_id = 11) const bool n_by_eight = false;  // N likewise
 
 float finish(const in uint row, const in uint column, const in float sum, const in uint first_row,
              const in uint first_column) {
@@ -58,8 +60,8 @@ float finish(const in uint row, const in uint column, const in float sum, const 
   {                                                                                                   \
     tensorLayoutNV<2, CLAMP> tensor_of_a = createTensorLayoutNV(2, CLAMP);                            \
     tensorLayoutNV<2, CLAMP> tensor_of_w = createTensorLayoutNV(2, CLAMP);                            \
-    tensor_of_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_a, p.m, p.k), p.k, 1); \
-    tensor_of_w = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_w, p.n, p.k), p.k, 1); \
+    tensor_of_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_a, p.m, p.k), row_k, 1); \
+    tensor_of_w = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_w, p.n, p.k), row_k, 1); \
     [[dont_unroll]] for (uint k = 0; k < p.k; k += step_k) {                                          \
       Rows rows;                                                                                      \
       Columns columns;                                                                                \
@@ -78,6 +80,8 @@ void main() {
   const uint first_column = place.y * tile_n;
   const bool within = whole_steps && first_row + tile_m <= p.m && first_column + tile_n <= p.n;
 
+  // NVIDIA's compiler loads single values unless it sees that rows begin at 16 bytes.
+  const uint row_k = k_by_eight ? p.k & ~7u : p.k, row_n = n_by_eight ? p.n & ~7u : p.n;
   const tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
   Sum sum = Sum(0.0);
   if (within) {
@@ -89,6 +93,6 @@ void main() {
   coopMatPerElementNV(sum, sum, finish, first_row, first_column);
   tensorLayoutNV<2, gl_CooperativeMatrixClampModeConstantNV> tensor_of_c =
       createTensorLayoutNV(2, gl_CooperativeMatrixClampModeConstantNV);
-  tensor_of_c = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_c, p.m, p.n), p.n, 1);
+  tensor_of_c = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(tensor_of_c, p.m, p.n), row_n, 1);
   coopMatStoreTensorNV(Stored(sum), c, 0, sliceTensorLayoutNV(tensor_of_c, first_row, tile_m, first_column, tile_n));
 }

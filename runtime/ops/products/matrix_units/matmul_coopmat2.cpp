@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "runtime/ops/lowering.h"
+#include "runtime/ops/occupancy.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
 
@@ -16,12 +17,13 @@ namespace {
 // loads hide behind its own products only, and 64 deep steps make these long; a step's slices take 48 KiB,
 // which every multiprocessor since Turing has. The smaller ones are for products that leave multiprocessors
 // without a tile.
-constexpr std::array<Coopmat2Shape, 5> shapes{{
+constexpr std::array<Coopmat2Shape, 6> shapes{{
     {.threads = 256, .tile_m = 128, .tile_n = 256, .step_k = 64},
     {.threads = 256, .tile_m = 128, .tile_n = 128, .step_k = 64},
     {.threads = 128, .tile_m = 64, .tile_n = 128, .step_k = 64},
     {.threads = 128, .tile_m = 64, .tile_n = 64, .step_k = 64},
     {.threads = 128, .tile_m = 32, .tile_n = 64, .step_k = 64},
+    {.threads = 128, .tile_m = 128, .tile_n = 128, .step_k = 32},
 }};
 
 bool fits(const Coopmat2Shape& shape, const Capabilities& device) {
@@ -81,7 +83,9 @@ Lowered lower_coopmat2_as(const LowerContext& context, const Coopmat2Shape& shap
                           {"tile_n", shape.tile_n},
                           {"step_k", shape.step_k},
                           {"whole_steps", sizes.k % shape.step_k == 0},
-                          {"panel", tile_panel(shape.tile_m, shape.tile_n, context.device())}});
+                          {"panel", tile_panel(shape.tile_m, shape.tile_n, context.device())},
+                          {"k_by_eight", sizes.k % 8 == 0},
+                          {"n_by_eight", sizes.n % 8 == 0}});
   dispatch.operands = matmul_operands(context);
   dispatch.note = std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n);
   return lower_in_tiles(context, std::move(dispatch), shape.worth(), {.count = 1, .length = sizes.k});
@@ -97,9 +101,14 @@ std::optional<std::string> refuse_coopmat2(const LowerContext& context) {
   return std::nullopt;
 }
 
-// The driver's own staging knows its hardware: asynchronous copies, and Hopper's products of four warps.
+// Measured on an H100 (driver 580): faster than matrices of a subgroup where results are f32 and half of the
+// multiprocessors have a tile, by up to a third; slower elsewhere.
 double prefer_coopmat2(const LowerContext& context) {
-  return context.device().type == DeviceType::cpu ? 0.3 : 3;
+  if (context.device().type == DeviceType::cpu) return 0.3;
+  const MatmulSizes sizes = matmul_sizes(context);
+  const auto tiles = static_cast<double>(ceil_div(sizes.m, 128) * ceil_div(sizes.n, 128));
+  const bool fills = 2 * tiles >= compute_units(context.device());
+  return context.output(0).dtype == DType::f32 && fills ? 3 : 1.95;
 }
 
 Lowered lower_coopmat2(const LowerContext& context) {
