@@ -26,7 +26,8 @@ namespace {
 constexpr double least_gain = 1.02;
 constexpr size_t least_runs = 5, most_runs = 50;
 constexpr double seconds_each = 0.1;  // of runs, where these are short
-// A card that has rested takes several times as long at first (an H100 five times), which says nothing of a candidate.
+// A card that has rested takes several times as long at first (an H100 five times), which says nothing of a
+// candidate.
 constexpr double seconds_to_wake = 0.03;
 
 using Clock = std::chrono::steady_clock;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t widest = 256;
 
-// `threads` 0: one subgroup. Of workgroups, larger blocks are left out: on an H100 none was faster than 64x32.
+// `threads` 0: one subgroup. Of workgroups, larger blocks are left out: on an H100 none was faster than
+// 64x32.
 struct Arrangement {
   uint32_t threads, block_q, block_k;
 };
@@ -198,8 +199,9 @@ std::optional<std::string> refuse_attention_coopmat2(const LowerContext& context
   return refuse_as(context, "f16", workgroup_arrangements, false);
 }
 
-// The driver's own layouts spare the scores' way through shared memory. Measured on an H100 (driver 580): a fifth to a
-// third faster than matrices of a subgroup where each multiprocessor has a block, and a fifth slower where not.
+// The driver's own layouts spare the scores' way through shared memory. Measured on an H100 (driver 580): a
+// fifth to a third faster than matrices of a subgroup where each multiprocessor has a block, and a fifth
+// slower where not.
 double prefer_attention_coopmat2(const LowerContext& context) {
   if (context.device().type == DeviceType::cpu) return 0.3;
   const AttentionSizes sizes = attention_sizes(context);
