@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/files/weights.h"
 
 namespace vitrine {

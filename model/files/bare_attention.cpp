@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/files/tensor_files.h"
 #include "runtime/util/text.h"
 

@@ -1,7 +1,10 @@
 #include "model/files/config_hugging_face.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+
+#include "model/families/foreign.h"
 
 namespace vitrine {
 namespace {
@@ -23,14 +26,44 @@ constexpr Type types[] = {
     {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
     {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
+    {"vit_msn", "hf", 16, Activation::gelu, 1e-6},
+    {"vit_mae", "hf", 16, Activation::gelu, 1e-12},  // all patches seen, as with its mask_ratio 0
+    {"ijepa", "hf", 16, Activation::gelu, 1e-12},
+    {"altclip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
+    {"chinese_clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
+    {"metaclip_2_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
+    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5},
+    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5},
+    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5},
+    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
+    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
+    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6},
     {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
     {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
 };
 
+const Type* known_type(const Json* name) {
+  const auto type =
+      std::ranges::find_if(types, [&](const Type& known) { return name && *name == known.name; });
+  return type == std::ranges::end(types) ? nullptr : &*type;
+}
+
+// The configuration of the tower in a model that talks of pictures, where it is one that is read.
+std::optional<JsonObject> tower_of(const JsonObject& object) {
+  if (known_type(object.find("model_type"))) return std::nullopt;
+  const Json* tower = object.find("vision_config");
+  if (!tower || !tower->is_object()) return std::nullopt;
+  JsonObject vision(*tower, object.file());
+  return known_type(vision.find("model_type")) ? std::optional(std::move(vision)) : std::nullopt;
+}
+
 const Type& type_of(const JsonObject& object) {
   const Json& found = *object.find("model_type");
-  const auto type = std::ranges::find_if(types, [&](const Type& known) { return found == known.name; });
-  if (type == std::ranges::end(types)) {
+  const Type* type = known_type(&found);
+  if (!type) {
+    if (const auto tower = tower_of(object)) return type_of(*tower);
+    if (const auto refusal = found.is_string() ? foreign_type(found.get<std::string>()) : std::nullopt)
+      throw Error(ErrorCode::bad_file, object.file() + ": " + *refusal);
     std::string names;
     for (const Type& known : types) names += (names.empty() ? "\"" : ", \"") + std::string(known.name) + '"';
     object.fail("model_type", found, "one of " + names + ", the types that this version reads");
@@ -78,11 +111,34 @@ void read_dinov2(const JsonObject& object, ViTConfig& c) {
   c.position_resize = registers ? PositionResize::bicubic_antialias : PositionResize::bicubic;
 }
 
+void read_internvl(const JsonObject& vision, ViTConfig& c) {
+  const auto require = [&](const char* key, const Json& only) {
+    const Json* value = vision.find(key);
+    if (value && *value != only) vision.fail(key, *value, only.dump() + ", all that this version computes");
+  };
+  require("norm_type", "layer_norm");
+  require("use_qk_norm", false);
+  c.layer_scale = true;
+  const bool mean = vision.flag("use_mean_pooling").value_or(true);
+  c.final_norm = !mean;  // transformers' own tower ends without one then
+  c.pool = mean ? Pool::mean : Pool::token;
+  c.fc_norm = false;
+}
+
 }  // namespace
+
+std::vector<std::string_view> hugging_face_types(std::string_view family) {
+  std::vector<std::string_view> names;
+  for (const Type& type : types) {
+    if (type.family == family) names.push_back(type.name);
+  }
+  return names;
+}
 
 void check_hugging_face_type(const JsonObject& object) { type_of(object); }
 
 JsonObject vision_part(const JsonObject& object) {
+  if (auto tower = tower_of(object)) return *tower;
   const auto type = object.text("model_type");
   if (type != "clip" && type != "siglip") return object;
   // The first one is older; where a file has both, CLIP's class believes it.
@@ -113,7 +169,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   c.mlp_hidden = vision.whole("intermediate_size").value_or(3072);
   c.activation = vision.activation("hidden_act").value_or(type.activation);
   c.eps = vision.number("layer_norm_eps").value_or(type.eps);
-  c.qkv_bias = vision.flag("qkv_bias").value_or(true);
+  c.qkv_bias = vision.flag(type.family == "hf_internvl" ? "attention_bias" : "qkv_bias")
+                   .value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
   if (type.family == "hf" || type.family == "hf_dinov2") {
@@ -129,6 +186,12 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     c.pool = c.classes ? Pool::mean : Pool::token;
     c.fc_norm = c.classes == 0;
     c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(512);
+  } else if (type.family == "hf_owlvit") {
+    c.pool = Pool::token;
+    c.fc_norm = true;
+    if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
+  } else if (type.family == "hf_internvl") {
+    read_internvl(vision, c);
   } else if (type.family == "hf_siglip") {
     const bool head = vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;

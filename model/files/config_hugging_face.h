@@ -1,11 +1,17 @@
 // The config.json of Hugging Face's transformers.
 #pragma once
 
-#include "model/files/families.h"
+#include <string_view>
+#include <vector>
+
+#include "model/families/families.h"
 #include "model/files/json_object.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {
+
+// The "model_type"s whose tensors are named as this family's.
+std::vector<std::string_view> hugging_face_types(std::string_view family);
 
 // Error(bad_file) when "model_type" isn't one of those that are read, with their list.
 void check_hugging_face_type(const JsonObject& object);

@@ -32,9 +32,9 @@ InferHints with_image(const JsonObject& object, InferHints hints) {
 
 void check_model_type(const Json& json, const std::string& file) {
   const JsonObject object(json, file);
-  if (object.find("model_type")) {
+  if (object.find("model_type") && !wraps_timm(object)) {
     check_hugging_face_type(object);
-  } else if (object.find("architecture")) {
+  } else if (wraps_timm(object) || object.find("architecture")) {
     check_timm_architecture(object);
   } else if (!object.find("vitrine")) {
     throw Error(
@@ -53,7 +53,8 @@ ViTConfig read_config(const Json& json, const TensorShapes& tensors, const Namin
   }
   check_model_type(json, file);
   ConfigRemarks unread;
-  if (!object.find("model_type")) return read_timm(object, naming, remarks ? *remarks : unread);
+  if (!object.find("model_type") || wraps_timm(object))
+    return read_timm(object, naming, remarks ? *remarks : unread);
   ViTConfig config = infer_config(tensors, naming, file, with_image(object, hints));
   read_hugging_face(object, naming, config);
   return config;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/families/known_architectures.h"
 #include "model/vit/presets.h"
 #include "runtime/util/text.h"
 
@@ -101,10 +102,22 @@ std::optional<Architecture> find_architecture(std::string_view name) {
   return find_relative(name);
 }
 
+// Where transformers wraps a model without its head, it is called so.
+const char* key_of_name(const JsonObject& object) {
+  return object.find("architecture") ? "architecture" : "backbone";
+}
+
 Architecture architecture_of(const JsonObject& object) {
-  const std::string name = object.text("architecture").value_or("");
+  const char* key = key_of_name(object);
+  const std::string name = object.text(key).value_or("");
   if (const auto found = find_architecture(name)) return *found;
-  object.fail("architecture", Json(name), "one of timm's Vision Transformers that --arch takes");
+  const std::string_view bare = std::string_view(name).substr(0, name.find('.'));
+  for (const KnownArchitecture& known : known_architectures()) {
+    if (known.family != "timm" || known.name != bare || known.lacks.empty()) continue;
+    throw Error(ErrorCode::bad_file, object.file() + ": this is timm's " + name + ": " +
+                                         std::string(known.lacks) + " not supported yet");
+  }
+  object.fail(key, Json(name), "one of timm's Vision Transformers that --arch takes");
 }
 
 void read_pool(const JsonObject& object, ViTConfig& c) {
@@ -286,18 +299,28 @@ std::string sides(uint64_t height, uint64_t width) {
 
 }  // namespace
 
+bool wraps_timm(const JsonObject& object) {
+  const auto type = object.text("model_type");
+  return type == "timm_wrapper" || type == "timm_backbone";
+}
+
 void check_timm_architecture(const JsonObject& object) { static_cast<void>(architecture_of(object)); }
 
 ViTConfig read_timm(const JsonObject& object, const Naming& naming, ConfigRemarks& remarks) {
   Architecture architecture = architecture_of(object);
   ViTConfig& c = architecture.config;
-  const std::string name = *object.text("architecture");
+  const std::string name = *object.text(key_of_name(object));
   // These alone were trained with grids that were resampled in another way.
   c.position_resize =
       name.starts_with("flexivit") ? PositionResize::bilinear : naming.family->position_resize;
   if (const auto pretrained = object.object("pretrained_cfg")) read_pretrained(*pretrained, c);
   assign(c.classes, object.whole("num_classes"));
   read_pool(object, c);
+  if (object.text("model_type") ==
+      "timm_backbone") {  // of maps of features: what comes behind the blocks is cut off
+    c.classes = 0;
+    c.final_norm = c.fc_norm = false;
+  }
   if (const auto arguments = object.object("model_args")) {
     read_arguments(*arguments, *object.find("model_args"), c, remarks);
   }

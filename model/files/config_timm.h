@@ -1,12 +1,15 @@
 // The config.json of timm.
 #pragma once
 
+#include "model/families/families.h"
 #include "model/files/config_json.h"
-#include "model/files/families.h"
 #include "model/files/json_object.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {
+
+// Whether transformers saved a model of timm's, whose configuration holds timm's own.
+bool wraps_timm(const JsonObject& object);
 
 // Error(bad_file) that names the architecture when it isn't one that is computed as timm does.
 void check_timm_architecture(const JsonObject& object);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "model/files/config_timm.h"
 #include "model/files/json_names.h"
 #include "model/files/json_object.h"
 #include "runtime/util/error.h"
@@ -372,7 +373,7 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     const Json json = read_json(general);
     const JsonObject object(json, shown(general));
     model_type = object.text("model_type").value_or("");
-    if (model_type.empty() && object.find("architecture"))
+    if ((model_type.empty() || wraps_timm(object)) && object.find("architecture"))
       return read_timm_preprocess(json, config, shown(general));
   }
   if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));

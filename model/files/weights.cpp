@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "model/families/foreign.h"
+#include "model/families/known_architectures.h"
+#include "model/families/wrappers.h"
 #include "model/files/adapter.h"
 #include "model/files/config_json.h"
-#include "model/files/families.h"
 #include "model/files/hub_cache.h"
 #include "model/files/preprocess_files.h"
 #include "model/files/tensor_files.h"
@@ -173,8 +175,15 @@ class FileWeights : public ConstantSource {
 InferHints hints_of(const std::vector<std::string>& set) {
   ViTConfig probe;
   probe.heads = probe.image_height = probe.image_width = 0;
-  for (const std::string& assignment : set) set_field(probe, assignment);
-  return {.heads = probe.heads, .image_height = probe.image_height, .image_width = probe.image_width};
+  InferHints hints;
+  for (const std::string& assignment : set) {
+    set_field(probe, assignment);
+    if (assignment.starts_with("activation=")) hints.activation = probe.activation;
+  }
+  hints.heads = probe.heads;
+  hints.image_height = probe.image_height;
+  hints.image_width = probe.image_width;
+  return hints;
 }
 
 std::string sides(uint64_t height, uint64_t width) {
@@ -271,6 +280,29 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& model, const 
   return there || !is_hub_name(model.string()) ? best_of(model) : find_in_hub_cache(model.string(), warn);
 }
 
+TensorShapes shapes_of(const TensorFiles& files) {
+  TensorShapes shapes;
+  for (const StoredTensor& tensor : files.tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
+  return shapes;
+}
+
+// Before weights are looked at. What it names but can't be computed shows in the tensors, which say what of
+// it that is.
+void check_config(const nlohmann::json& json, const std::filesystem::path& folder) {
+  try {
+    check_model_type(json, shown(folder / "config.json"));
+  } catch (const Error&) {
+    std::optional<TensorFiles> files;
+    try {
+      files.emplace(folder);
+    } catch (const Error&) {
+      // What is wrong with them, too, isn't said before the configuration is right.
+    }
+    if (files) refuse_foreign(shapes_of(*files), shown(files->path()));
+    throw;
+  }
+}
+
 Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
   const std::filesystem::path path = find_checkpoint(options.model, warn);
@@ -287,18 +319,23 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   nlohmann::json json;
   if (has_config) {
     json = read_json(config_path);
-    check_model_type(json, shown(config_path));
+    check_config(json, path);
   }
   const auto files = std::make_shared<const TensorFiles>(path);
   const std::string file = shown(files->path());
-  TensorShapes shapes;
-  for (const StoredTensor& tensor : files->tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
-
+  TensorShapes all = shapes_of(*files);
+  refuse_foreign(all, file);
+  const Unwrapped unwrapped = unwrap(std::move(all), file);
+  const TensorShapes& shapes = unwrapped.tensors;
   const Naming naming = recognise(shapes, file);
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
   ConfigRemarks remarks;
-  model.config = has_config ? read_config(json, shapes, naming, shown(config_path), hints, &remarks)
-                            : infer_config(shapes, naming, file, hints);
+  if (has_config) {
+    model.config = read_config(json, shapes, naming, shown(config_path), hints, &remarks);
+  } else {
+    model.config = infer_config(shapes, naming, file, hints);
+    fill_unseen(model.config, naming, hints, file, remarks.assumed);
+  }
   model.untrained = std::move(remarks.untrained);
   std::string origin = has_config ? shown(config_path) : file;
   for (const std::string& assignment : options.set) {
@@ -307,7 +344,16 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   }
   model.config.validate(origin);
   const Grid stored_grid = grid_of(model.config);
-  const auto parts = match_tensors(shapes, model.config, naming, file);
+  auto parts = match_tensors(shapes, model.config, naming, file);
+  for (auto& [parameter, of_it] : parts) {
+    for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
+  }
+  if (!unwrapped.passed_over.empty()) {
+    remarks.assumed.push_back(file + ": only what lies under " + in_quotes(unwrapped.outer) + " is read, " +
+                              std::to_string(unwrapped.passed_over.size()) +
+                              " other tensors are passed over, such as " +
+                              in_quotes(unwrapped.passed_over.front()));
+  }
   if (warn) std::ranges::for_each(remarks.assumed, warn);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/files/labels.h"
 #include "model/files/tensor_files.h"
 #include "model/pictures/preprocess.h"

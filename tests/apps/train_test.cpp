@@ -10,7 +10,7 @@
 #include <random>
 #include <span>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/files/safetensors_writer.h"
 #include "tests/apps/train_setting.h"
 #include "tests/support/command.h"

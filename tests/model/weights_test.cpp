@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 #include "model/files/safetensors_writer.h"
 #include "model/vit/parameters.h"
 #include "model/vit/presets.h"

@@ -510,7 +510,7 @@ FIXTURES = (
         hf_clip(embedding_size=10),
         "hf_clip_projection",
         dtype="F16",
-        overrides=HEADS_2,
+        overrides=(*HEADS_2, "activation=gelu_quick"),
         outputs=FEATURES,
     ),
     Case(

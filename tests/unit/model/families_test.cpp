@@ -1,4 +1,4 @@
-#include "model/files/families.h"
+#include "model/families/families.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

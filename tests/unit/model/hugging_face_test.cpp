@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/files/config_json.h"
-#include "model/files/families.h"
+#include "model/families/families.h"
 
 using namespace vitrine;
 using Catch::Matchers::ContainsSubstring;

@@ -1,7 +1,7 @@
 // From names and shapes to a ViTConfig.
 #include <cmath>
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 
 namespace vitrine {
 namespace {

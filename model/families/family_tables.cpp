@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "model/files/hugging_face_tables.h"
+#include "model/families/hugging_face_tables.h"
 
 namespace vitrine {
 namespace {
@@ -127,14 +127,17 @@ const Family& myvit() {
 }  // namespace
 
 std::span<const Family* const> all_families() {
-  // SigLIP's names are CLIP's without one, so CLIP comes first.
-  static const std::array<const Family*, 7> families{&timm(),
-                                                     &hugging_face_vit(),
-                                                     &hugging_face_dinov2(),
-                                                     &hugging_face_clip(),
-                                                     &hugging_face_siglip(),
-                                                     &torchvision(),
-                                                     &myvit()};
+  // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
+  static const std::array<const Family*, 10> families{&timm(),
+                                                      &hugging_face_internvl(),
+                                                      &hugging_face_vit(),
+                                                      &hugging_face_dinov2(),
+                                                      &hugging_face_clip(),
+                                                      &hugging_face_owlvit(),
+                                                      &hugging_face_blip(),
+                                                      &hugging_face_siglip(),
+                                                      &torchvision(),
+                                                      &myvit()};
   return families;
 }
 

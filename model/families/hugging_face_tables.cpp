@@ -1,4 +1,4 @@
-#include "model/files/hugging_face_tables.h"
+#include "model/families/hugging_face_tables.h"
 
 namespace vitrine {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,6 +76,7 @@ Naming recognise(const TensorShapes& tensors, const std::string& file);
 struct InferHints {
   uint64_t heads = 0;
   uint64_t image_height = 0, image_width = 0;
+  std::optional<Activation> activation = {};
 };
 
 // What names and shapes tell of the model. Without hints the head count takes the rule for this width

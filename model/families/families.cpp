@@ -1,4 +1,4 @@
-#include "model/files/families.h"
+#include "model/families/families.h"
 
 #include <algorithm>
 #include <set>

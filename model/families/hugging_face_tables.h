@@ -1,13 +1,16 @@
 // The tables of the families that Hugging Face's transformers publishes.
 #pragma once
 
-#include "model/files/families.h"
+#include "model/families/families.h"
 
 namespace vitrine {
 
-const Family& hugging_face_vit();     // vit, deit
+const Family& hugging_face_vit();     // vit, deit, vit_msn, vit_mae, ijepa
 const Family& hugging_face_dinov2();  // dinov2, dinov2_with_registers
 const Family& hugging_face_clip();
 const Family& hugging_face_siglip();
+const Family& hugging_face_owlvit();
+const Family& hugging_face_blip();  // BLIP's and BLIP-2's
+const Family& hugging_face_internvl();
 
 }  // namespace vitrine

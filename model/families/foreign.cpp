@@ -1,0 +1,181 @@
+#include "model/families/foreign.h"
+
+#include <algorithm>
+
+namespace vitrine {
+namespace {
+
+// A tensor whose name ends so, behind a dot or from its beginning; that ends in a dot: whose name has it
+// there. Behind a !: that no tensor is. A rank, where it is that which tells.
+struct Sign {
+  std::string_view name;
+  size_t rank = 0;
+};
+using Signs = std::vector<Sign>;
+
+struct Foreign {
+  std::string_view what;
+  std::string_view lacks;                    // with its verb
+  std::vector<Signs> signs;                  // one suffices, all of it
+  std::vector<std::string_view> types = {};  // Hugging Face's
+};
+
+// The first that fits, so that the more particular ones come first.
+const std::vector<Foreign>& kinds() {
+  constexpr std::string_view another_vit = "a Vision Transformer that isn't plain";
+  constexpr std::string_view rotary = "rotary positions are", bias = "relative position bias is";
+  constexpr std::string_view windows = "attention in windows with relative positions of rows and columns is";
+  static const std::vector<Foreign> table{
+      {"a Swin Transformer",
+       "stages of windows are",
+       {{{"layers.0.blocks.0.attn.relative_position_bias_table"}},
+        {{"layers.0.blocks.0.attention.self.relative_position_bias_table"}},
+        {{"layers.0.blocks.0.attention.relative_position_bias_table"}},
+        {{"layers.0.blocks.0.attn.logit_scale"}},
+        {{"features.1.0.attn.relative_position_bias_table"}}},
+       {"swin", "swinv2"}},
+      {"a model of videos",
+       "frames of a video are",
+       {{{"patch_embeddings.projection.weight", 5}},
+        {{"patch_embeddings.proj.weight", 5}},
+        {{"patch_embed.proj.weight", 5}}},
+       {"videomae", "vivit", "timesformer", "vjepa2"}},
+      {"SAM's image encoder",
+       windows,
+       {{{"layers.0.attn.rel_pos_h"}}, {{"blocks.0.attn.rel_pos_h"}}},
+       {"sam", "sam_vision_model", "sam_hq", "sam_hq_vision_model"}},
+      {"a ViTDet",
+       windows,
+       {{{"layer.0.attention.rel_pos_h"}},
+        {{"embeddings.projection.weight"}, {"layer.0.attention.qkv.weight"}}},
+       {"vitdet"}},
+      {"a CaiT", "class attention behind the blocks is", {{{"blocks_token_only.0.norm1.weight"}}}},
+      {"a YOLOS", "detection tokens are", {{{"embeddings.detection_tokens"}}}, {"yolos"}},
+      {"an InternViT under its publisher's own names",
+       "these names are",
+       {{{"layers.0.ls1"}, {"layers.0.attn.qkv.weight"}}},
+       {"intern_vit_6b"}},
+      {"a BEiT or Data2Vec",
+       bias,
+       {{{"blocks.0.attn.relative_position_bias_table"}},
+        {{"rel_pos_bias.relative_position_bias_table"}},
+        {{"relative_position_bias.relative_position_bias_table"}},
+        {{"layer.0.lambda_1"}, {"!layer.0.attention.projection_layer.weight"}},
+        {{"layers.0.lambda_1"}}},
+       {"beit", "data2vec-vision"}},
+      {another_vit,
+       bias,
+       {{{"attn.rel_pos.mlp.fc1.weight"}},
+        {{"shared_rel_pos.mlp.fc1.weight"}},
+        {{"attn.rel_pos.relative_position_bias_table"}},
+        {{"shared_rel_pos.relative_position_bias_table"}}}},
+      {"an EVA-02",
+       rotary,
+       {{{"blocks.0.mlp.fc1_g.weight"}, {"blocks.0.attn.q_proj.weight"}, {"!blocks.0.gamma_1"}}}},
+      {"an EVA or EVA-02",
+       "attention with biases of queries and values alone is",
+       {{{"blocks.0.attn.q_bias"}}}},
+      {"a DINOv3",
+       rotary,
+       {{{"rope_embed.periods"}},
+        {{"layer.0.mlp.up_proj.weight"}, {"layer.0.layer_scale1.lambda1"}},
+        {{"blocks.0.gamma_1"}, {"reg_token"}, {"!rope.freqs"}}},
+       {"dinov3_vit"}},
+      {another_vit, rotary, {{{"rope.freqs"}}, {{"blocks.0.gamma_1"}}}},
+      {"a NaFlexViT", "pictures of several sizes in one batch are", {{{"embeds.proj.weight"}}}},
+      {"a SigLIP 2 for pictures of any size (NaFlex)",
+       "pictures of several sizes in one batch are",
+       {{{"embeddings.patch_embedding.weight", 2}, {"embeddings.position_embedding.weight"}}},
+       {"siglip2", "siglip2_vision_model"}},
+      {"an AIMv2",
+       "root mean square norms are",
+       {{{"layers.0.rms_norm1.weight"}}, {{"blocks.0.mlp.fc1_g.weight"}, {"patch_embed.norm.weight"}}},
+       {"aimv2", "aimv2_vision_model"}},
+      {"a BEiT-3",
+       "norms inside attention and MLP are",
+       {{{"blocks.0.attn.norm.weight"}, {"blocks.0.mlp.norm.weight"}}}},
+      {another_vit, "differential attention is", {{{"blocks.0.attn.lambda_q1"}}, {{"blocks.0.lambda_q1"}}}},
+      {another_vit,
+       "attention and MLP side by side are",
+       {{{"blocks.0.attns.0.norm.weight"}}, {{"blocks.0.mlp_bias"}}, {{"blocks.0.in_norm.weight"}}}},
+      {another_vit, "convolutions in front of the blocks are", {{{"patch_embed.backbone."}}}},
+      {another_vit,
+       "root mean square norms are",
+       {{{"patch_embed.proj.weight"}, {"blocks.0.norm1.weight"}, {"!blocks.0.norm1.bias"}}}},
+      {"an Audio Spectrogram Transformer",
+       "spectrograms are",
+       {{{"audio_spectrogram_transformer."}}},
+       {"audio-spectrogram-transformer"}},
+      {"a Pixtral", rotary, {{{"patch_conv.weight"}, {"ln_pre.weight"}}}, {"pixtral"}},
+      {"Llama 4's vision tower",
+       rotary,
+       {{{"vision_adapter.mlp.fc1.weight"}}},
+       {"llama4", "llama4_vision_model"}},
+      {"Janus' vision tower",
+       "its attention, as it is named there, is",
+       {{{"layers.0.self_attn.projection_layer.weight"}}},
+       {"janus", "janus_vision_model"}},
+      {"MLCD's vision tower", rotary, {}, {"mlcd", "mlcd_vision_model"}},
+      {"a masked autoencoder with its decoder",
+       "the decoder is",
+       {{{"decoder_embed.weight"}, {"decoder_pos_embed"}}, {{"decoder.decoder_embed.weight"}}}},
+      {"a hierarchical Transformer",
+       "stages of falling resolution are",
+       {{{"stages.0.layers.0.attn.qkv.weight"}},
+        {{"encoder.block.0.0.attention.self.query.weight"}},
+        {{"stages.0.blocks.0.attention.q_proj.weight"}}},
+       {"hiera", "pvt", "pvt_v2", "segformer", "mobilevit", "levit"}},
+      {"a convolutional network",
+       "convolutions behind the patches are",
+       {{{"stages.0.layers.0.dwconv.weight"}},
+        {{"stages.0.blocks.0.conv_dw.weight"}},
+        {{"layer1.0.conv1.weight"}},
+        {{"stages.0.layers.0.layer.0.convolution.weight"}}},
+       {"convnext", "convnextv2", "resnet"}},
+  };
+  return table;
+}
+
+bool is(std::string_view name, std::string_view sign) {
+  if (sign.ends_with('.')) return name.starts_with(sign) || name.find("." + std::string(sign)) != name.npos;
+  if (!name.ends_with(sign)) return false;
+  return name.size() == sign.size() || name[name.size() - sign.size() - 1] == '.';
+}
+
+bool shows(const TensorShapes& tensors, Sign sign) {
+  const bool absent = sign.name.starts_with('!');
+  if (absent) sign.name.remove_prefix(1);
+  return absent != std::ranges::any_of(tensors, [&](const auto& tensor) {
+           return is(tensor.first, sign.name) && (sign.rank == 0 || tensor.second.size() == sign.rank);
+         });
+}
+
+std::string sentence(const Foreign& kind) {
+  return "this is " + std::string(kind.what) + ": " + std::string(kind.lacks) + " not supported yet";
+}
+
+}  // namespace
+
+std::vector<ForeignKind> foreign_kinds() {
+  std::vector<ForeignKind> list;
+  for (const Foreign& kind : kinds()) list.push_back({kind.what, kind.lacks});
+  return list;
+}
+
+void refuse_foreign(const TensorShapes& tensors, const std::string& file) {
+  for (const Foreign& kind : kinds()) {
+    const bool found = std::ranges::any_of(kind.signs, [&](const Signs& signs) {
+      return std::ranges::all_of(signs, [&](const Sign& sign) { return shows(tensors, sign); });
+    });
+    if (found) throw Error(ErrorCode::bad_file, file + ": " + sentence(kind));
+  }
+}
+
+std::optional<std::string> foreign_type(std::string_view model_type) {
+  for (const Foreign& kind : kinds()) {
+    if (std::ranges::find(kind.types, model_type) != kind.types.end()) return sentence(kind);
+  }
+  return std::nullopt;
+}
+
+}  // namespace vitrine

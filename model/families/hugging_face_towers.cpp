@@ -1,0 +1,103 @@
+// Vision towers of transformers' models of pictures and words that are called otherwise than CLIP's.
+#include "model/families/hugging_face_tables.h"
+
+namespace vitrine {
+namespace {
+
+// The last norm is for the pooled class token only.
+void adjust_owlvit(const TensorShapes&, ViTConfig& c) {
+  c.activation = Activation::gelu_quick;
+  c.pool = Pool::token;
+  c.fc_norm = true;
+}
+
+// One norm behind all tokens, and the same again behind the pooled one.
+void adjust_blip(const TensorShapes&, ViTConfig& c) {
+  c.pool = Pool::token;
+  c.final_norm = c.fc_norm = true;
+}
+
+}  // namespace
+
+const Family& hugging_face_owlvit() {
+  static const Family family{
+      .name = "hf_owlvit",
+      .title = "Hugging Face OWL-ViT",
+      .landmarks = {"embeddings.patch_embedding.weight", "encoder.layers.0.layer_norm1.weight",
+                    "pre_layernorm.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embedding."}},
+                {Module::class_token, {"~embeddings.class_embedding"}},
+                {Module::positions, {"~embeddings.position_embedding.weight"}},
+                {Module::pre_norm, {"~pre_layernorm."}},
+                {Module::norm1, {"~encoder.layers.*.layer_norm1."}},
+                {Module::qkv,
+                 {"~encoder.layers.*.self_attn.q_proj.", "~encoder.layers.*.self_attn.k_proj.",
+                  "~encoder.layers.*.self_attn.v_proj."}},
+                {Module::projection, {"~encoder.layers.*.self_attn.out_proj."}},
+                {Module::norm2, {"~encoder.layers.*.layer_norm2."}},
+                {Module::fc1, {"~encoder.layers.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.layers.*.mlp.fc2."}},
+                {Module::fc_norm, {"~post_layernorm."}},
+                {Module::embedding, {"visual_projection."}}},
+      .unused = {"text_model.*", "text_projection.weight", "logit_scale", "embeddings.position_ids"},
+      .token_rank = 1,
+      .eps = 1e-5,
+      .adjust = adjust_owlvit,
+  };
+  return family;
+}
+
+const Family& hugging_face_blip() {
+  static const Family family{
+      .name = "hf_blip",
+      .title = "Hugging Face BLIP",
+      .landmarks = {"embeddings.patch_embedding.weight", "encoder.layers.0.layer_norm1.weight",
+                    "encoder.layers.0.self_attn.projection.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embedding."}},
+                {Module::class_token, {"~embeddings.class_embedding"}},
+                {Module::positions, {"~embeddings.position_embedding"}},
+                {Module::norm1, {"~encoder.layers.*.layer_norm1."}},
+                {Module::qkv, {"~encoder.layers.*.self_attn.qkv."}},
+                {Module::projection, {"~encoder.layers.*.self_attn.projection."}},
+                {Module::norm2, {"~encoder.layers.*.layer_norm2."}},
+                {Module::fc1, {"~encoder.layers.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.layers.*.mlp.fc2."}},
+                {Module::norm, {"~post_layernorm."}},
+                {Module::fc_norm, {"~post_layernorm."}},
+                {Module::embedding, {"visual_projection."}}},
+      .unused = {"text_model.*", "text_encoder.*", "text_decoder.*", "text_projection.*", "text_proj.*",
+                 "vision_proj.*", "itm_head.*", "logit_scale", "qformer.*", "query_tokens",
+                 "language_model.*", "language_projection.*", "embeddings.position_ids"},
+      .eps = 1e-5,
+      .adjust = adjust_blip,
+  };
+  return family;
+}
+
+const Family& hugging_face_internvl() {
+  static const Family family{
+      .name = "hf_internvl",
+      .title = "Hugging Face InternVL tower",
+      .landmarks = {"embeddings.patch_embeddings.projection.weight",
+                    "encoder.layer.0.layernorm_before.weight",
+                    "encoder.layer.0.attention.projection_layer.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embeddings.projection."}},
+                {Module::class_token, {"~embeddings.cls_token"}},
+                {Module::positions, {"~embeddings.position_embeddings"}},
+                {Module::norm1, {"~encoder.layer.*.layernorm_before."}},
+                {Module::qkv,
+                 {"~encoder.layer.*.attention.q_proj.", "~encoder.layer.*.attention.k_proj.",
+                  "~encoder.layer.*.attention.v_proj."}},
+                {Module::projection, {"~encoder.layer.*.attention.projection_layer."}},
+                {Module::scale1, {"~encoder.layer.*.lambda_1"}},
+                {Module::norm2, {"~encoder.layer.*.layernorm_after."}},
+                {Module::fc1, {"~encoder.layer.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.layer.*.mlp.fc2."}},
+                {Module::scale2, {"~encoder.layer.*.lambda_2"}},
+                {Module::norm, {"~layernorm."}}},
+      .unused = {"embeddings.mask_token"},
+  };
+  return family;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,166 @@
+#include "model/families/known_architectures.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace vitrine {
+namespace {
+
+std::string number(uint64_t value) { return std::to_string(value); }
+
+std::string sizes_of(const ViTConfig& c) {
+  return number(c.dim) + "x" + number(c.depth) + "x" + number(c.mlp_hidden);
+}
+
+// "a, b and c", of many the first few.
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), most); ++i) {
+    const bool last = i + 1 == names.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
+  }
+  return names.size() > most ? text + " and " + number(names.size() - most) + " more" : text;
+}
+
+using Rows = std::vector<const KnownArchitecture*>;
+
+std::string names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const KnownArchitecture* row : rows) names.emplace_back(row->name);
+  return list_of(names);
+}
+
+Rows rows_where(const Rows& rows, auto holds) {
+  Rows kept;
+  std::ranges::copy_if(rows, std::back_inserter(kept), [&](const auto* row) { return holds(*row); });
+  return kept;
+}
+
+Rows of_family(std::string_view family) {
+  Rows rows;
+  for (const KnownArchitecture& known : known_architectures()) {
+    if (known.family == family) rows.push_back(&known);
+  }
+  return rows;
+}
+
+// "heads=16 (vit_base_patch16_gap_224) or heads=12 (vit_base_patch16_siglip_gap_224)".
+template <typename Value>
+std::string choices(const Rows& rows, const char* field, Value value) {
+  std::vector<std::string> seen;
+  std::string text;
+  for (const KnownArchitecture* row : rows) {
+    const std::string found = value(*row);
+    if (std::ranges::find(seen, found) != seen.end()) continue;
+    seen.push_back(found);
+    text += std::string(text.empty() ? "" : " or ") + "--set " + field + "=" + found + " (" +
+            names_of(rows_where(rows, [&](const auto& other) { return value(other) == found; })) + ")";
+  }
+  return text;
+}
+
+std::string heads_text(const KnownArchitecture& row) { return number(row.heads); }
+std::string activation_text(const KnownArchitecture& row) { return std::string(name_of(row.activation)); }
+
+// Throws where the rows don't agree in what `value` says of them.
+template <typename Value>
+void require_agreement(const Rows& rows, const char* field, Value value, const std::string& file) {
+  const std::string first = value(*rows.front());
+  if (std::ranges::all_of(rows, [&](const auto* row) { return value(*row) == first; })) return;
+  throw Error(ErrorCode::bad_file, file + ": published models of these names and shapes differ in their " +
+                                       field + ", expected " + choices(rows, field, value));
+}
+
+// Those that have what is said of the model.
+Rows agreeing(const Rows& rows, const InferHints& hints) {
+  return rows_where(rows, [&](const KnownArchitecture& row) {
+    return (hints.heads == 0 || row.heads == hints.heads) &&
+           (!hints.activation || row.activation == *hints.activation);
+  });
+}
+
+void take(ViTConfig& c, const Rows& rows, const InferHints& hints, const std::string& file) {
+  const Rows missing = rows_where(rows, [](const KnownArchitecture& row) { return !row.lacks.empty(); });
+  if (!missing.empty()) {
+    throw Error(
+        ErrorCode::bad_file,
+        file + ": its names and shapes are those of " + names_of(missing) + ": " +
+            std::string(missing.front()->lacks) +
+            " not supported yet (a config.json with another \"architecture\" would tell it from these)");
+  }
+  if (hints.heads == 0) require_agreement(rows, "heads", heads_text, file);
+  if (!hints.activation) require_agreement(rows, "activation", activation_text, file);
+  c.heads = rows.front()->heads;
+  c.activation = rows.front()->activation;
+  c.eps = rows.front()->eps;
+}
+
+// What is taken for want of anything better, and by whose example.
+void guess(ViTConfig& c, const Rows& family, const InferHints& hints, const std::string& file,
+           std::vector<std::string>& assumed) {
+  const Rows alike = rows_where(family, [&](const KnownArchitecture& row) {
+    const bool class_token = row.key.find(" class") != row.key.npos;
+    return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty();
+  });
+  if (hints.heads != 0) return;  // whoever says that much knows the model
+  std::string example;
+  if (!alike.empty()) {
+    require_agreement(alike, "heads", heads_text, file);
+    c.heads = alike.front()->heads;
+    example = " (as " + names_of(alike) + (alike.size() > 1 ? " have)" : " has)");
+  }
+  if (c.heads == 0) return;  // validate() asks for them
+  std::string guesses = number(c.heads) + " heads" + example;
+  if (!hints.activation) guesses += " and the activation " + std::string(name_of(c.activation));
+  assumed.push_back(file + ": " + guesses + " are assumed, as nothing says it (--set heads=N does)");
+}
+
+}  // namespace
+
+std::string architecture_key(const ViTConfig& c) {
+  std::string key = sizes_of(c) + " " + number(c.patch_height) + "x" + number(c.patch_width);
+  const auto add = [&](bool holds, const std::string& word) {
+    if (holds) key += " " + word;
+  };
+  add(c.class_token, "class");
+  add(c.distillation_token, "distillation");
+  add(c.registers > 0, "registers" + number(c.registers));
+  add(c.positions == Positions::none, "no_positions");
+  add(c.positions != Positions::none && c.prefix_tokens() > 0 && c.position_span == PositionSpan::patches,
+      "positions_of_patches");
+  add(c.patch_norm, "patch_norm");
+  add(!c.patch_bias, "no_patch_bias");
+  add(c.pre_norm, "pre_norm");
+  add(c.layer_scale, "layer_scale");
+  add(!c.qkv_bias, "no_qkv_bias");
+  add(c.mlp == MlpKind::swiglu, "swiglu");
+  add(c.final_norm, "norm");
+  add(c.fc_norm, "fc_norm");
+  add(c.pool == Pool::attention, "attention_pool");
+  add(c.representation_size > 0, "pre_logits");
+  return key;
+}
+
+void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, const std::string& file,
+                 std::vector<std::string>& assumed) {
+  if (c.per_head_maps) return;  // their count is the heads'
+  if (naming.family->name == "hf_clip" && !hints.activation) {
+    throw Error(
+        ErrorCode::bad_file,
+        file +
+            ": published CLIP models of these names differ in their activation, expected a config.json or "
+            "--set activation=gelu_quick (OpenAI's) or --set activation=gelu (LAION's)");
+  }
+  const Rows family = of_family(naming.family->name);
+  const std::string key = architecture_key(c);
+  const Rows same =
+      agreeing(rows_where(family, [&](const KnownArchitecture& row) { return row.key == key; }), hints);
+  if (!same.empty()) {
+    take(c, same, hints, file);
+  } else {
+    guess(c, family, hints, file, assumed);
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,36 @@
+// What published models have that their tensors' names and shapes don't tell, and what is to be done where
+// nothing else tells it: models without a config.json.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/families/families.h"
+
+namespace vitrine {
+
+struct KnownArchitecture {
+  std::string_view family;
+  std::string_view name;
+  std::string_view key;  // what names and shapes tell, as architecture_key() writes it
+  uint64_t heads;
+  Activation activation;
+  double eps;
+  std::string_view lacks;  // what Vitrine can't compute of it, with its verb; empty where it computes all
+};
+
+// Of libraries whose checkpoints come without a configuration, too.
+std::span<const KnownArchitecture> known_architectures();
+
+// What names and shapes tell of a model, but for its image's size and its classes.
+std::string architecture_key(const ViTConfig& config);
+
+// Takes what names and shapes don't tell from the published models that they are those of. Where these differ
+// in it, throws Error(bad_file) that asks, unless `hints` say it; likewise where such a model can't be
+// computed. Where there are none, what is assumed is added to `assumed`, in a sentence that names the file.
+void fill_unseen(ViTConfig& config, const Naming& naming, const InferHints& hints, const std::string& file,
+                 std::vector<std::string>& assumed);
+
+}  // namespace vitrine

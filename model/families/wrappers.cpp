@@ -1,0 +1,75 @@
+#include "model/families/wrappers.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace vitrine {
+namespace {
+
+// What Hugging Face's own classes put in front of a model, and the families' tables know.
+constexpr std::array own_prefixes =
+    std::to_array<std::string_view>({"vit.", "deit.", "dinov2.", "dinov2_with_registers.", "vision_model."});
+
+// What they call the layers that they put behind it.
+constexpr std::array heads = std::to_array<std::string_view>(
+    {"classifier.", "cls_classifier.", "distillation_classifier.", "visual_projection."});
+
+bool is_head(std::string_view name) {
+  return std::ranges::any_of(heads, [&](std::string_view head) { return name.starts_with(head); });
+}
+
+// In front of models of this family, those that lie in nothing else have "".
+std::set<std::string> outers_of(const TensorShapes& tensors, const Family& family) {
+  std::set<std::string> outers;
+  for (const auto& [name, shape] : tensors) {
+    if (!name.ends_with(family.landmarks.front())) continue;
+    const std::string prefix = name.substr(0, name.size() - family.landmarks.front().size());
+    const bool all = std::ranges::all_of(family.landmarks, [&](std::string_view landmark) {
+      return tensors.contains(prefix + std::string(landmark));
+    });
+    if (!all || (!prefix.empty() && !prefix.ends_with('.'))) continue;
+    std::string outer = prefix;
+    for (const std::string_view own : own_prefixes) {
+      const size_t rest = prefix.size() - std::min(own.size(), prefix.size());
+      if (prefix.ends_with(own) && (rest == 0 || prefix[rest - 1] == '.')) outer = prefix.substr(0, rest);
+    }
+    outers.insert(outer);
+  }
+  return outers;
+}
+
+}  // namespace
+
+Unwrapped unwrap(TensorShapes tensors, const std::string& file) {
+  std::set<std::string> outers;
+  for (const Family* family : all_families()) outers.merge(outers_of(tensors, *family));
+  if (outers.empty() || outers.contains("")) return {.tensors = std::move(tensors)};
+  if (outers.size() > 1) {
+    std::string found;
+    for (const std::string& outer : outers) found += (found.empty() ? "'" : ", '") + outer + "'";
+    throw Error(ErrorCode::bad_file, file + ": found " + std::to_string(outers.size()) +
+                                         " models in it, under " + found + ", expected one");
+  }
+  Unwrapped unwrapped{.outer = *outers.begin()};
+  TensorShapes beside;
+  for (auto& [name, shape] : tensors) {
+    if (name.starts_with(unwrapped.outer)) {
+      unwrapped.tensors.emplace(name.substr(unwrapped.outer.size()), std::move(shape));
+    } else if (is_head(name)) {
+      beside.emplace(name, std::move(shape));
+    } else {
+      unwrapped.passed_over.push_back(name);
+    }
+  }
+  for (auto& [name, shape] : beside) {
+    if (unwrapped.tensors.emplace(name, std::move(shape)).second) unwrapped.beside.insert(name);
+  }
+  return unwrapped;
+}
+
+std::string Unwrapped::name_in_file(const std::string& name) const {
+  return beside.contains(name) ? name : outer + name;
+}
+
+}  // namespace vitrine

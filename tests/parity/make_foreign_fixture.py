@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Writes tests/parity/fixtures/foreign_tensors.json: names and shapes of models that Vitrine doesn't compute.
+
+Of timm one architecture of each kind of names, of transformers one small model of each class as it is saved; of what
+is repeated the first block alone. Beside each stands what it is called in a refusal, which the unit test asks for.
+"""
+import json
+import pathlib
+import struct
+import sys
+import tempfile
+
+import timm
+import torch
+import transformers
+
+TIMM = {
+    "aimv2_large_patch14_224": "an AIMv2",
+    "beit3_base_patch16_224": "a BEiT-3",
+    "beit_base_patch16_224": "a BEiT",
+    "cait_xxs24_224": "a CaiT",
+    "eva02_base_patch14_224": "an EVA-02",
+    "eva02_base_patch16_clip_224": "an EVA-02",
+    "eva02_enormous_patch14_clip_224": "an EVA",
+    "eva02_tiny_patch14_224": "an EVA",
+    "eva_giant_patch14_224": "an EVA",
+    "naflexvit_base_patch16_gap": "a NaFlexViT",
+    "naflexvit_base_patch16_siglip": "a NaFlexViT",
+    "samvit_base_patch16": "SAM's",
+    "swin_tiny_patch4_window7_224": "a Swin",
+    "swinv2_tiny_window8_256": "a Swin",
+    "convnext_tiny": "a convolutional network",
+    "resnet18": "a convolutional network",
+    "vit_7b_patch16_dinov3": "a DINOv3",
+    "vit_base_mci_224": "convolutions in front",
+    "vit_base_patch16_18x2_224": "side by side",
+    "vit_base_patch16_xp_224": "side by side",
+    "vit_pwee_patch16_reg1_gap_256": "side by side",
+    "vit_base_r50_s16_224": "convolutions in front",
+    "vit_small_resnet26d_224": "convolutions in front",
+    "vit_tiny_r_s16_p8_224": "convolutions in front",
+    "vit_dlittle_patch16_reg1_gap_256": "differential attention",
+    "vit_dpwee_patch16_reg1_gap_256": "differential attention",
+    "vit_relpos_base_patch16_224": "relative position bias",
+    "vit_relpos_base_patch16_rpn_224": "relative position bias",
+    "vit_srelpos_small_patch16_224": "relative position bias",
+    "vit_small_patch16_dinov3": "a DINOv3",
+    "vit_small_patch16_rope_224": "rotary positions",
+    "vit_small_patch16_rope_mixed_224": "rotary positions",
+    "test_vit4": "root mean square norms",
+}
+TRANSFORMERS = {
+    "ASTForAudioClassification": "an Audio Spectrogram Transformer",
+    "Aimv2VisionModel": "an AIMv2",
+    "BeitForImageClassification": "a BEiT",
+    "BeitModel": "a BEiT",
+    "ConvNextModel": "a convolutional network",
+    "DINOv3ViTModel": "a DINOv3",
+    "Data2VecVisionModel": "Data2Vec",
+    "HieraModel": "stages",
+    "JanusVisionModel": "Janus",
+    "Llama4VisionModel": "Llama 4",
+    "PixtralVisionModel": "a Pixtral",
+    "ResNetModel": "a convolutional network",
+    "SamModel": "SAM's",
+    "SamVisionModel": "SAM's",
+    "SegformerModel": "stages",
+    "Siglip2VisionModel": "NaFlex",
+    "SwinModel": "a Swin",
+    "ViTMAEForPreTraining": "a masked autoencoder",
+    "VideoMAEModel": "a model of videos",
+    "VitDetModel": "a ViTDet",
+    "VivitModel": "a model of videos",
+    "YolosModel": "a YOLOS",
+}
+SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2, "vision_output_dim": 32,
+         "decoder_hidden_size": 32, "decoder_num_hidden_layers": 1, "decoder_num_attention_heads": 2, "decoder_intermediate_size": 48}
+TOO_LARGE = {"Llama4VisionModel"}  # to be saved: its names are those of the module
+
+
+def first_blocks(tensors):
+    def is_later(name):
+        return any(part.isdigit() and part != "0" for part in name.split("."))
+    return {name: shape for name, shape in tensors.items() if not is_later(name)}
+
+
+def header_of(path):
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
+
+
+def saved(name):
+    model_class = getattr(transformers, name)
+    config = model_class.config_class()
+    for part in (config, getattr(config, "vision_config", None), getattr(config, "text_config", None)):
+        for key, value in SMALL.items():
+            if part is not None and isinstance(getattr(part, key, None), int):
+                setattr(part, key, value)
+    if name in TOO_LARGE:
+        with torch.device("meta"):
+            model = model_class(config)
+        return {key: list(tensor.shape) for key, tensor in model.state_dict().items()}
+    model = model_class(config)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return header_of(pathlib.Path(folder) / "model.safetensors")
+
+
+def main():
+    models = []
+    for name, called in TIMM.items():
+        with torch.device("meta"):
+            model = timm.create_model(name)
+        tensors = {key: list(tensor.shape) for key, tensor in model.state_dict().items()}
+        models.append({"library": "timm", "name": name, "called": called, "tensors": first_blocks(tensors)})
+    for name, called in TRANSFORMERS.items():
+        try:
+            tensors = saved(name)
+        except Exception as error:  # said, and left out
+            print(f"{name}: {error!r}"[:300], file=sys.stderr)
+            continue
+        model_type = getattr(transformers, name).config_class.model_type
+        models.append({"library": "transformers", "name": name, "type": model_type, "called": called,
+                       "tensors": first_blocks(tensors)})
+    path = pathlib.Path(__file__).parent / "fixtures/foreign_tensors.json"
+    versions = {"timm": timm.__version__, "transformers": transformers.__version__}
+    lines = ",\n".join(json.dumps(model, separators=(",", ":")) for model in models)
+    path.write_text(f'{{"versions":{json.dumps(versions)},"models":[\n{lines}\n]}}\n')
+    print(len(models), "models", path.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

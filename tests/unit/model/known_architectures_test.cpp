@@ -1,0 +1,206 @@
+// What names and shapes don't tell is taken from published models, asked for, or assumed with a word.
+#include "model/families/known_architectures.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "model/families/foreign.h"
+#include "model/families/wrappers.h"
+#include "model/vit/presets.h"
+#include "tests/support/temporary_folder.h"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace vitrine {
+namespace {
+
+// As a checkpoint of this model in this family's names has them.
+TensorShapes tensors_of(const ViTConfig& config, const char* family) {
+  TensorShapes tensors;
+  const Naming naming{&family_named(family), ""};
+  for (const Parameter& parameter : parameters_of(config)) {
+    if (!parameter.learned()) continue;
+    for (const FilePart& part : file_parts(parameter, config, naming, {})) tensors[part.name] = part.shape;
+  }
+  return tensors;
+}
+
+struct Opened {
+  ViTConfig config;
+  std::vector<std::string> assumed;
+  std::string refusal;
+};
+
+Opened open(const TensorShapes& tensors, const InferHints& hints = {}) {
+  Opened opened;
+  try {
+    const Naming naming = recognise(tensors, "m");
+    opened.config = infer_config(tensors, naming, "m", hints);
+    fill_unseen(opened.config, naming, hints, "m", opened.assumed);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::bad_file);
+    opened.refusal = error.what();
+  }
+  return opened;
+}
+
+}  // namespace
+
+TEST_CASE("a published model without a config.json has its own heads and activation, or is asked about") {
+  std::map<std::string_view, std::set<std::pair<uint64_t, Activation>>> by_key;
+  for (const KnownArchitecture& known : known_architectures()) {
+    if (known.lacks.empty()) by_key[known.key].insert({known.heads, known.activation});
+  }
+  size_t opened_silently = 0, asked = 0;
+  for (const KnownArchitecture& known : known_architectures()) {
+    const auto preset_of_it = find_preset(known.name);
+    if (!preset_of_it) continue;
+    INFO(known.name);
+    const ViTConfig& config = *preset_of_it;
+    CHECK(known.heads == config.heads);
+    CHECK(known.activation == config.activation);
+    CHECK(known.eps == config.eps);
+    const TensorShapes tensors = tensors_of(config, std::string(known.family).c_str());
+    const Opened opened = open(tensors);
+    CHECK(opened.assumed.empty());
+    if (by_key[known.key].size() > 1) {
+      ++asked;
+      CHECK_THAT(opened.refusal, ContainsSubstring("--set") && ContainsSubstring(" or "));
+      const Opened said = open(tensors, {.heads = config.heads, .activation = config.activation});
+      CHECK(said.refusal.empty());
+      CHECK(said.config.heads == config.heads);
+      continue;
+    }
+    ++opened_silently;
+    CHECK(opened.refusal.empty());
+    CHECK(architecture_key(opened.config) == known.key);
+    CHECK(opened.config.heads == config.heads);
+    CHECK(opened.config.activation == config.activation);
+    CHECK(opened.config.eps == config.eps);
+  }
+  CHECK(opened_silently > 100);
+  CHECK(asked > 10);
+}
+
+TEST_CASE("a model that only its name tells from a plain one is refused by that name") {
+  ViTConfig config = preset("vit_base_patch16_224");
+  config.class_token = false;
+  config.qkv_bias = false;
+  config.final_norm = false;
+  config.fc_norm = true;
+  config.pool = Pool::mean;
+  CHECK_THAT(open(tensors_of(config, "timm")).refusal,
+             ContainsSubstring("vit_base_patch16_rpn_224") && ContainsSubstring("not supported yet"));
+}
+
+TEST_CASE("heads that no published model tells are assumed with a word, and not where they are said") {
+  ViTConfig config = preset("vit_tiny_patch16_224");
+  config.fc_norm = true;
+  config.final_norm = false;
+  const Opened like = open(tensors_of(config, "timm"));
+  REQUIRE(like.assumed.size() == 1);
+  CHECK_THAT(like.assumed[0], ContainsSubstring("3 heads") && ContainsSubstring("vit_tiny_patch16_224"));
+  config.dim = 320;
+  const Opened alone = open(tensors_of(config, "timm"));
+  REQUIRE(alone.assumed.size() == 1);
+  CHECK_THAT(alone.assumed[0], ContainsSubstring("5 heads"));
+  CHECK(open(tensors_of(config, "timm"), {.heads = 10}).assumed.empty());
+  // Published ones that are like it contradict each other.
+  ViTConfig gap = preset("vit_base_patch16_224");
+  gap.class_token = false;
+  gap.pool = Pool::mean;
+  gap.layer_scale = true;
+  CHECK_THAT(open(tensors_of(gap, "timm")).refusal,
+             ContainsSubstring("heads=16") && ContainsSubstring("heads=12"));
+}
+
+TEST_CASE("Hugging Face's CLIP without a config.json is asked for its activation") {
+  ViTConfig config = preset("vit_base_patch32_clip_224");
+  config.classes = 0;
+  const TensorShapes tensors = tensors_of(config, "hf_clip");
+  CHECK_THAT(open(tensors).refusal, ContainsSubstring("activation=gelu_quick"));
+  const Opened said = open(tensors, {.activation = Activation::gelu_quick});
+  CHECK(said.refusal.empty());
+  CHECK(said.assumed.size() == 1);
+}
+
+TEST_CASE("models that aren't computed are refused by what they are") {
+  const std::string fixture = std::string(VITRINE_TEST_DATA) + "/parity/fixtures/foreign_tensors.json";
+  const nlohmann::json json = nlohmann::json::parse(test::read_whole_file(fixture));
+  const auto refusal = [](const TensorShapes& tensors) -> std::string {
+    try {
+      refuse_foreign(tensors, "m");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::bad_file);
+      return error.what();
+    }
+    return "not refused";
+  };
+  REQUIRE(json.at("models").size() >= 55);
+  for (const nlohmann::json& model : json.at("models")) {
+    const auto name = model.at("name").get<std::string>(), called = model.at("called").get<std::string>();
+    INFO(name);
+    const auto tensors = model.at("tensors").get<TensorShapes>();
+    CHECK_THAT(refusal(tensors), ContainsSubstring(called) && ContainsSubstring("not supported yet"));
+    TensorShapes within;
+    for (const auto& [inner, shape] : tensors) within["model." + inner] = shape;
+    CHECK_THAT(refusal(within), ContainsSubstring(called));
+    if (!model.contains("type")) continue;
+    const auto sentence = foreign_type(model.at("type").get<std::string>());
+    if (sentence) CHECK_THAT(*sentence, ContainsSubstring(called));
+  }
+  CHECK(!foreign_type("vit"));
+  for (const std::string_view arch : preset_names()) {
+    INFO(arch);
+    const ViTConfig config = preset(arch);
+    if (!config.per_head_maps) CHECK(refusal(tensors_of(config, "timm")) == "not refused");
+  }
+}
+
+TEST_CASE("a model within another one is found by its own names") {
+  const ViTConfig config = preset("vit_tiny_patch16_224");
+  const TensorShapes plain = tensors_of(config, "timm");
+  CHECK(unwrap(plain, "m").outer.empty());
+  CHECK(unwrap(plain, "m").tensors == plain);
+  for (const std::string outer :
+       {"module.", "_orig_mod.", "timm_model.", "_backbone.model.", "model.vision_tower."}) {
+    TensorShapes wrapped;
+    for (const auto& [name, shape] : plain) wrapped[outer + name] = shape;
+    wrapped["lm_head.weight"] = {10, 10};
+    const Unwrapped found = unwrap(wrapped, "m");
+    CHECK(found.outer == outer);
+    CHECK(found.tensors == plain);
+    CHECK(found.name_in_file("cls_token") == outer + "cls_token");
+    CHECK(found.passed_over == std::vector<std::string>{"lm_head.weight"});
+  }
+  // What Hugging Face's classes put in front is the family's own, and heads lie beside it.
+  TensorShapes hugging_face;
+  for (const auto& [name, shape] : tensors_of(config, "hf")) {
+    hugging_face[(name.starts_with("classifier") ? "module." : "module.vit.") + name] = shape;
+  }
+  const Unwrapped found = unwrap(hugging_face, "m");
+  CHECK(found.outer == "module.");
+  CHECK(found.tensors.contains("vit.embeddings.cls_token"));
+  CHECK(found.tensors.contains("classifier.weight"));
+  // A classifier beside a tower of another name.
+  TensorShapes beside;
+  for (const auto& [name, shape] : tensors_of(config, "hf")) {
+    beside[(name.starts_with("classifier") ? "" : "encoder_q.") + name] = shape;
+  }
+  CHECK(unwrap(beside, "m").name_in_file("classifier.weight") == "classifier.weight");
+  CHECK(unwrap(beside, "m").name_in_file("embeddings.cls_token") == "encoder_q.embeddings.cls_token");
+
+  TensorShapes two;
+  for (const auto& [name, shape] : plain) two["student." + name] = two["teacher." + name] = shape;
+  try {
+    unwrap(two, "m");
+    FAIL("two models are taken for one");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("'student.'") && ContainsSubstring("'teacher.'"));
+  }
+}
+
+}  // namespace vitrine
