@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes the fixtures of transformers' towers that models.py has no copy of, by transformers itself in float64.
+
+  make_tower_fixtures.py [NAME...]        # into fixtures/, and of models within models into within/
+
+Small models with random weights, saved as transformers saves them, with what they make of one input, at their own
+image size and, by interpolate_pos_encoding, at another one. Needs transformers 5.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import torch
+import transformers
+
+HERE = pathlib.Path(__file__).parent
+SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32,
+         "patch_size": 8}
+RESIZED = (24, 40)
+# Name, class, the configuration besides SMALL, and what is kept of the results.
+TOWERS = {
+    "hf_altclip_vision": ("AltCLIPVisionModel", {}, ("tokens", "features")),
+    "hf_blip": ("BlipVisionModel", {}, ("tokens", "features")),
+    "hf_blip2": ("Blip2VisionModel", {}, ("tokens", "features")),
+    "hf_ijepa_classifier": ("IJepaForImageClassification", {"num_labels": 5}, ("logits",)),
+    "hf_internvl": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
+    "hf_internvl_norm": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8], "attention_bias": True,
+                                                 "use_mean_pooling": False}, ("tokens",)),
+    "hf_owlvit": ("OwlViTVisionModel", {}, ("tokens", "features")),
+    "hf_owlv2": ("Owlv2VisionModel", {"hidden_act": "gelu"}, ("tokens", "features")),
+    "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
+    "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
+}
+WITHIN = {
+    "llava_clip": transformers.CLIPVisionConfig,
+    "llava_siglip": transformers.SiglipVisionConfig,
+}
+
+
+def randomised(model):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape) * (0.1 if parameter.dim() > 1 else 0.3))
+    return model.eval()
+
+
+def results(tower, images, resized, kept):
+    arguments = {"interpolate_pos_encoding": True} if resized else {}
+    if isinstance(tower, transformers.InternVLVisionModel):
+        arguments = {}  # it does so unasked
+    if isinstance(tower, transformers.ViTMAEModel):
+        patches = images.shape[2] * images.shape[3] // 64
+        arguments["noise"] = torch.arange(patches, dtype=torch.float64)[None].expand(len(images), -1)
+    with torch.no_grad():
+        out = tower(torch.from_numpy(images).double(), **arguments)
+    named = {"tokens": "last_hidden_state", "features": "pooler_output", "logits": "logits"}
+    return {name: getattr(out, named[name]).numpy() for name in kept}
+
+
+def save_array(path, values, kind):
+    np.save(path, values.astype(kind))
+
+
+def write(folder, name, model, tower, kept, channels=3):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    random = np.random.default_rng([ord(c) for c in name])
+    images = random.standard_normal((2, channels, 32, 32)).astype(np.float32)
+    save_array(folder / "input.npy", images, np.float32)
+    tower = tower.double()
+    found = results(tower, images, False, kept)
+    for key, values in found.items():
+        save_array(folder / f"{key}.npy", values, np.float64)
+    other = random.standard_normal((2, channels, *RESIZED)).astype(np.float32)
+    save_array(folder / "resized_input.npy", other, np.float32)
+    save_array(folder / f"resized_{kept[0]}.npy", results(tower, other, True, kept)[kept[0]], np.float64)
+    meta = {"covers": f"transformers {transformers.__version__}, {type(model).__name__}", "limits": {"f16": 0.005, "f32": 2e-05},
+            "model": ".", "outputs": {key: list(values.shape) for key, values in found.items()},
+            "resized": {"image_size": list(RESIZED), "output": kept[0]}, "set": []}
+    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
+
+
+def main():
+    chosen = sys.argv[1:] or [*TOWERS, *WITHIN]
+    for name in chosen:
+        torch.manual_seed(sum(ord(c) * (i + 1) for i, c in enumerate(name)))
+        if name in TOWERS:
+            kind, options, kept = TOWERS[name]
+            kind = getattr(transformers, kind)
+            model = randomised(kind(kind.config_class(**{**SMALL, **options})))
+            write(HERE / "fixtures" / name, name, model, model, kept)
+        else:
+            text = transformers.LlamaConfig(hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2,
+                                            num_key_value_heads=2, vocab_size=32, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+            config = transformers.LlavaConfig(vision_config=WITHIN[name](**SMALL), text_config=text)
+            model = randomised(transformers.LlavaForConditionalGeneration(config))
+            write(HERE / "within" / name, name, model, model.model.vision_tower, ("tokens", "features"))
+        print(name)
+
+
+if __name__ == "__main__":
+    main()
