@@ -9,6 +9,7 @@
 namespace vitrine::cli {
 
 void add_devices(CLI::App& app, const CommonOptions& common);
+void add_models(CLI::App& app);
 void add_run(CLI::App& app, const CommonOptions& common);
 void add_classify(CLI::App& app, const CommonOptions& common);
 void add_embed(CLI::App& app, const CommonOptions& common);

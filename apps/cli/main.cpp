@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
     add_devices(app, common);
+    add_models(app);
     add_classify(app, common);
     add_embed(app, common);
     add_search(app, common);

@@ -1,4 +1,4 @@
-#include "apps/cli/range_report.h"
+#include "apps/cli/device/range_report.h"
 
 #include <algorithm>
 #include <array>

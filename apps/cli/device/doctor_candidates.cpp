@@ -1,4 +1,4 @@
-#include "apps/cli/doctor_candidates.h"
+#include "apps/cli/device/doctor_candidates.h"
 
 #include <map>
 #include <utility>

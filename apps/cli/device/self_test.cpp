@@ -1,4 +1,4 @@
-#include "apps/cli/self_test.h"
+#include "apps/cli/device/self_test.h"
 
 #include <cstdio>
 #include <map>
