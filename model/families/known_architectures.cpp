@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 
 namespace vitrine {
 namespace {
@@ -21,6 +22,12 @@ std::string list_of(const std::vector<std::string>& names) {
     text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
   }
   return names.size() > most ? text + " and " + number(names.size() - most) + " more" : text;
+}
+
+// "768x12x3072 16x16 class" as "768x3072 16x16 class".
+std::string without_depth(std::string_view key) {
+  const size_t first = key.find('x'), second = key.find('x', first + 1);
+  return std::string(key.substr(0, first)) + std::string(key.substr(second));
 }
 
 using Rows = std::vector<const KnownArchitecture*>;
@@ -142,6 +149,37 @@ std::string architecture_key(const ViTConfig& c) {
   return key;
 }
 
+ViTConfig config_of(const KnownArchitecture& known) {
+  ViTConfig c;
+  std::istringstream words{std::string(known.key)};
+  char x = 0;
+  words >> c.dim >> x >> c.depth >> x >> c.mlp_hidden >> c.patch_height >> x >> c.patch_width;
+  c.class_token = c.final_norm = false;
+  for (std::string word; words >> word;) {
+    if (word.starts_with("registers")) c.registers = std::stoul(word.substr(std::string("registers").size()));
+    c.class_token |= word == "class";
+    c.distillation_token |= word == "distillation";
+    c.patch_norm |= word == "patch_norm";
+    c.pre_norm |= word == "pre_norm";
+    c.layer_scale |= word == "layer_scale";
+    c.final_norm |= word == "norm";
+    c.fc_norm |= word == "fc_norm";
+    if (word == "no_positions") c.positions = Positions::none;
+    if (word == "positions_of_patches") c.position_span = PositionSpan::patches;
+    if (word == "no_patch_bias") c.patch_bias = false;
+    if (word == "no_qkv_bias") c.qkv_bias = false;
+    if (word == "swiglu") c.mlp = MlpKind::swiglu;
+    if (word == "attention_pool") c.pool = Pool::attention;
+    if (word == "pre_logits") c.representation_size = c.dim;
+  }
+  if (c.pool != Pool::attention && (c.fc_norm || !c.class_token)) c.pool = Pool::mean;
+  c.distilled_head = c.distillation_token;
+  c.heads = known.heads;
+  c.activation = known.activation;
+  c.eps = known.eps;
+  return c;
+}
+
 void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, const std::string& file,
                  std::vector<std::string>& assumed) {
   if (c.per_head_maps) return;  // their count is the heads'
@@ -154,8 +192,12 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
   }
   const Rows family = of_family(naming.family->name);
   const std::string key = architecture_key(c);
-  const Rows same =
-      agreeing(rows_where(family, [&](const KnownArchitecture& row) { return row.key == key; }), hints);
+  Rows same = rows_where(family, [&](const KnownArchitecture& row) { return row.key == key; });
+  if (same.empty()) {  // with blocks cut off or put on
+    same = rows_where(
+        family, [&](const KnownArchitecture& row) { return without_depth(row.key) == without_depth(key); });
+  }
+  same = agreeing(same, hints);
   if (!same.empty()) {
     take(c, same, hints, file);
   } else {

@@ -27,6 +27,9 @@ std::span<const KnownArchitecture> known_architectures();
 // What names and shapes tell of a model, but for its image's size and its classes.
 std::string architecture_key(const ViTConfig& config);
 
+// The architecture itself, for images of 224 and 1000 classes.
+ViTConfig config_of(const KnownArchitecture& known);
+
 // Takes what names and shapes don't tell from the published models that they are those of. Where these differ
 // in it, throws Error(bad_file) that asks, unless `hints` say it; likewise where such a model can't be
 // computed. Where there are none, what is assumed is added to `assumed`, in a sentence that names the file.

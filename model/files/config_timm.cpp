@@ -92,6 +92,10 @@ std::optional<Architecture> find_relative(std::string_view name) {
 std::optional<Architecture> find_architecture(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (const auto known = find_preset(name)) return Architecture{*known};
+  for (const KnownArchitecture& known : known_architectures()) {
+    if (known.family == "timm" && known.name == name && known.lacks.empty())
+      return Architecture{config_of(known)};
+  }
   // timm's names before weights had tags: they said how a model was trained.
   for (const std::string_view training : {"_in21k", "_in21ft1k", "_sam", "_dino"}) {
     if (!name.ends_with(training)) continue;

@@ -63,6 +63,13 @@ TEST_CASE("a published model without a config.json has its own heads and activat
     CHECK(known.heads == config.heads);
     CHECK(known.activation == config.activation);
     CHECK(known.eps == config.eps);
+    ViTConfig made = config_of(known);
+    made.image_height = config.image_height;
+    made.image_width = config.image_width;
+    made.classes = config.classes;
+    made.layer_scale_init = config.layer_scale_init;
+    made.stochastic_depth = config.stochastic_depth;
+    CHECK(to_string(made.resolved()) == to_string(config.resolved()));
     const TensorShapes tensors = tensors_of(config, std::string(known.family).c_str());
     const Opened opened = open(tensors);
     CHECK(opened.assumed.empty());
@@ -83,6 +90,17 @@ TEST_CASE("a published model without a config.json has its own heads and activat
   }
   CHECK(opened_silently > 100);
   CHECK(asked > 10);
+}
+
+TEST_CASE("a published model with fewer blocks is still told by the others' shapes") {
+  ViTConfig config = preset("vit_base_patch16_clip_quickgelu_224");
+  config.depth = 2;
+  CHECK_THAT(open(tensors_of(config, "timm")).refusal, ContainsSubstring("activation=gelu_quick"));
+  config = preset("vit_large_patch16_224");
+  config.depth = 2;
+  const Opened opened = open(tensors_of(config, "timm"));
+  CHECK(opened.config.heads == 16);
+  CHECK(opened.assumed.empty());
 }
 
 TEST_CASE("a model that only its name tells from a plain one is refused by that name") {

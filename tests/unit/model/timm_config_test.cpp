@@ -88,7 +88,6 @@ TEST_CASE("an architecture of timm's that isn't computed is refused by its name"
                            "vit_small_patch16_18x2_224",
                            "vit_dwee_patch16_reg1_gap_256",
                            "vit_pwee_patch16_reg1_gap_256",
-                           "vit_base_patch16_radio_v3",
                            "vit_relpos_base_patch16_224",
                            "vit_medium_patch16_rope_reg1_gap_256",
                            "vit_base_r50_s16_224",
