@@ -104,8 +104,8 @@ void take(ViTConfig& c, const Rows& rows, const InferHints& hints, const std::st
 }
 
 // What is taken for want of anything better, and by whose example.
-void guess(ViTConfig& c, const Rows& family, const InferHints& hints, const std::string& file,
-           std::vector<std::string>& assumed) {
+void guess(ViTConfig& c, const Naming& naming, const Rows& family, const InferHints& hints,
+           const std::string& file, std::vector<std::string>& assumed) {
   const Rows alike = rows_where(family, [&](const KnownArchitecture& row) {
     const bool class_token = row.key.find(" class") != row.key.npos;
     return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty();
@@ -119,7 +119,8 @@ void guess(ViTConfig& c, const Rows& family, const InferHints& hints, const std:
   }
   if (c.heads == 0) return;  // validate() asks for them
   std::string guesses = number(c.heads) + " heads" + example;
-  if (!hints.activation) guesses += " and the activation " + std::string(name_of(c.activation));
+  if (!hints.activation && naming.family->name == "timm")
+    guesses += " and the activation " + std::string(name_of(c.activation));
   assumed.push_back(file + ": " + guesses + " are assumed, as nothing says it (--set heads=N does)");
 }
 
@@ -184,11 +185,10 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
                  std::vector<std::string>& assumed) {
   if (c.per_head_maps) return;  // their count is the heads'
   if (naming.family->name == "hf_clip" && !hints.activation) {
-    throw Error(
-        ErrorCode::bad_file,
+    assumed.push_back(
         file +
-            ": published CLIP models of these names differ in their activation, expected a config.json or "
-            "--set activation=gelu_quick (OpenAI's) or --set activation=gelu (LAION's)");
+        ": the activation gelu_quick is assumed, transformers' default and OpenAI's, as nothing says it "
+        "(LAION's have gelu: --set activation=gelu)");
   }
   const Rows family = of_family(naming.family->name);
   const std::string key = architecture_key(c);
@@ -201,7 +201,7 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
   if (!same.empty()) {
     take(c, same, hints, file);
   } else {
-    guess(c, family, hints, file, assumed);
+    guess(c, naming, family, hints, file, assumed);
   }
 }
 
