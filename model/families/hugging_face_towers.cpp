@@ -1,4 +1,6 @@
 // Vision towers of transformers' models of pictures and words that are called otherwise than CLIP's.
+#include <algorithm>
+
 #include "model/families/hugging_face_tables.h"
 
 namespace vitrine {
@@ -20,30 +22,17 @@ void adjust_blip(const TensorShapes&, ViTConfig& c) {
 }  // namespace
 
 const Family& hugging_face_owlvit() {
-  static const Family family{
-      .name = "hf_owlvit",
-      .title = "Hugging Face OWL-ViT",
-      .landmarks = {"embeddings.patch_embedding.weight", "encoder.layers.0.layer_norm1.weight",
-                    "pre_layernorm.weight"},
-      .paths = {{Module::patch, {"~embeddings.patch_embedding."}},
-                {Module::class_token, {"~embeddings.class_embedding"}},
-                {Module::positions, {"~embeddings.position_embedding.weight"}},
-                {Module::pre_norm, {"~pre_layernorm."}},
-                {Module::norm1, {"~encoder.layers.*.layer_norm1."}},
-                {Module::qkv,
-                 {"~encoder.layers.*.self_attn.q_proj.", "~encoder.layers.*.self_attn.k_proj.",
-                  "~encoder.layers.*.self_attn.v_proj."}},
-                {Module::projection, {"~encoder.layers.*.self_attn.out_proj."}},
-                {Module::norm2, {"~encoder.layers.*.layer_norm2."}},
-                {Module::fc1, {"~encoder.layers.*.mlp.fc1."}},
-                {Module::fc2, {"~encoder.layers.*.mlp.fc2."}},
-                {Module::fc_norm, {"~post_layernorm."}},
-                {Module::embedding, {"visual_projection."}}},
-      .unused = {"text_model.*", "text_projection.weight", "logit_scale", "embeddings.position_ids"},
-      .token_rank = 1,
-      .eps = 1e-5,
-      .adjust = adjust_owlvit,
-  };
+  static const Family family = [] {
+    Family owlvit = hugging_face_clip();
+    owlvit.name = "hf_owlvit";
+    owlvit.title = "Hugging Face OWL-ViT";
+    owlvit.landmarks.back() = "pre_layernorm.weight";
+    std::erase_if(owlvit.paths, [](const ModulePath& path) { return path.module == Module::head; });
+    std::ranges::find(owlvit.paths, Module::pre_norm, &ModulePath::module)->parts = {"~pre_layernorm."};
+    owlvit.spare.clear();
+    owlvit.adjust = adjust_owlvit;
+    return owlvit;
+  }();
   return family;
 }
 
