@@ -29,7 +29,7 @@ const KnownArchitecture table[] = {
     {"timm", "flexivit_small", "384x12x1536 16x16 class positions_of_patches norm", 6, Activation::gelu, 1e-06, ""},
     {"timm", "test_vit", "64x6x192 16x16 class norm", 2, Activation::gelu, 1e-06, ""},
     {"timm", "test_vit2", "64x8x192 16x16 registers1 layer_scale fc_norm", 2, Activation::gelu, 1e-06, ""},
-    {"timm", "test_vit3", "96x9x192 16x16 registers1 layer_scale norm attention_pool", 3, Activation::gelu, 1e-06, ""},
+    {"timm", "test_vit3", "96x9x192 16x16 registers1 layer_scale norm attention_pool", 3, Activation::gelu, 1e-06, "pooling that includes the tokens in front of the patches is"},
     {"timm", "test_vit4", "96x9x288 16x16 registers1 layer_scale fc_norm", 3, Activation::gelu, 1e-06, "root mean square norms are"},
     {"timm", "vit_base_patch14_dinov2", "768x12x3072 14x14 class layer_scale norm", 12, Activation::gelu, 1e-06, ""},
     {"timm", "vit_base_patch14_reg1_tipsv2", "768x12x3072 14x14 class registers1 positions_of_patches layer_scale norm", 12, Activation::gelu, 1e-06, ""},

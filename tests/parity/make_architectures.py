@@ -77,8 +77,10 @@ def timm_lacks(model):
     # The pool that Vitrine infers where names and shapes don't tell.
     inferred = "map" if model.attn_pool is not None else (
         "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or model.cls_token is None else "token")
-    if model.global_pool != inferred or (model.global_pool == "avg" and model.pool_include_prefix):
+    if model.global_pool != inferred:
         return f"its pooling ({model.global_pool}) behind these norms is"
+    if model.global_pool != "token" and model.pool_include_prefix and model.num_prefix_tokens > 0:
+        return "pooling that includes the tokens in front of the patches is"
     return ""
 
 
