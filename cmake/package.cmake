@@ -22,6 +22,9 @@ install(FILES ${PROJECT_BINARY_DIR}/vitrineConfig.cmake ${PROJECT_BINARY_DIR}/vi
               cmake/FindVitrineWebP.cmake
         DESTINATION ${VITRINE_CONFIG_DIR})
 
+# What the names of classes inside the programs ask to be handed on.
+install(FILES model/labels/LICENCES.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 install(FILES assets/digits/config.json assets/digits/model.safetensors assets/digits/preprocessor_config.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine/digits)
 install(DIRECTORY assets/samples configs devices DESTINATION ${CMAKE_INSTALL_DATADIR}/vitrine)
