@@ -105,8 +105,9 @@ void classify(const ClassifyFlags& flags, const CommonOptions& common) {
                     "(vitrine embed gives its features; --labels names classes for CLIP and "
                     "SigLIP)");
   }
+  const Labels labels = answer_labels(model, warn);
   const auto take = [&](const std::filesystem::path& image, std::span<const float> probabilities) {
-    const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, model.labels);
+    const std::vector<TopAnswer> guesses = top_answers(probabilities, flags.top, labels);
     flags.json ? print_json(image, guesses) : print_text(image, guesses);
   };
   const Unreadable unreadable = stream_pictures(flags.stream, common, model, Result::probabilities, take);

@@ -388,6 +388,7 @@ Model open_adapter(const ModelOptions& options, const Path& folder, const Warn& 
     if (config.embedding_size && (!own || own->embedding_size == 0)) config.embedding_size = 0;
     config.validate(shown(file->path()));
     model.labels = own ? read_labels(json, config.classes, shown(own_file)) : Labels();
+    model.known_labels = {};
   }
   const std::vector<Parameter> parameters = parameters_of(config);
   auto weights = std::make_unique<AdaptedWeights>(std::move(model.constants), file);

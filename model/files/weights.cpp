@@ -357,6 +357,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (warn) std::ranges::for_each(remarks.assumed, warn);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
+  model.known_labels = known_labels(has_config ? &json : nullptr, model.family, model.config.classes);
   model.path = path;
   model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
@@ -407,6 +408,13 @@ std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std
   }
   return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
                                        std::move(warn));
+}
+
+Labels answer_labels(const Model& model, const Warn& warn) {
+  if (!model.labels.empty()) return model.labels;
+  const std::string remark = model.known_labels.remark();
+  if (warn && !remark.empty()) warn(remark);
+  return Labels(model.known_labels.names());
 }
 
 void require_pictures(const Model& model) {

@@ -12,6 +12,7 @@
 #include "model/families/families.h"
 #include "model/files/labels.h"
 #include "model/files/tensor_files.h"
+#include "model/labels/known_labels.h"
 #include "model/pictures/preprocess.h"
 #include "model/vit/modules.h"
 #include "model/vit/position_table.h"
@@ -44,7 +45,10 @@ struct Model {
   std::unique_ptr<ConstantSource> constants;
   // The grid that learned positions were stored for. They are resampled where the config's is another.
   std::optional<Grid> stored_grid = std::nullopt;
-  Labels labels = {};
+  Labels labels = {};  // as its files have them
+  // What its answers are called where those say nothing: for who reads them (answer_labels()), while training
+  // and evaluation go by what is written.
+  KnownLabels known_labels = {};
   // Where the checkpoint lies, after a name was looked up in Hugging Face's cache; empty for random weights.
   std::filesystem::path path = {};
   // What its files ask of training and isn't done, a sentence each.
@@ -69,6 +73,9 @@ using Warn = std::function<void(const std::string&)>;
 // trained with. Throws Error(bad_file) when the configuration or any tensor is not as it must be: every
 // tensor is looked at before anything is loaded. A NaN in a tensor is a warning, given when it is loaded.
 Model open_model(const ModelOptions& options, Warn warn = {});
+
+// What to call the model's answers, with a word about names that are assumed.
+Labels answer_labels(const Model& model, const Warn& warn);
 
 // Throws Error(bad_file) naming the model unless pictures can be shown to it: it has 1 or 3 channels, and
 // preprocessing that can be followed.

@@ -12,6 +12,7 @@
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "train/model_files.h"
 
 namespace vitrine {
 namespace {
@@ -103,6 +104,46 @@ TEST_CASE("vitrine classify gives PyTorch's probabilities behind the library's p
       CHECK(test::relative_error(out, expected) <= 2e-5);
     }
   }
+}
+
+TEST_CASE("vitrine classify names ImageNet's classes where a published model names none") {
+  test::test_device();
+  const test::TemporaryFolder model;
+  ViTConfig config;
+  config.image_height = config.image_width = 16;
+  config.patch_height = config.patch_width = 8;
+  config.dim = 64, config.depth = 1, config.heads = 1, config.mlp_hidden = 64, config.classes = 1000;
+  // The picture is told nothing from: class 281 is the likeliest of all by its bias.
+  write_weights(model.path(), config, [](const Parameter& parameter) {
+    std::vector<float> values(parameter.shape.elements(), 0.0f);
+    if (parameter.name == "head.bias") values[281] = 9;
+    return values;
+  });
+  const std::vector<std::string> call = {
+      "classify", pictures / "jpeg_grey.jpg", "--model", model.path(), "--top", "1"};
+  const std::string assumed =
+      "vitrine: warning: the class names are those of ImageNet-1k, because the model has 1000 classes and "
+      "its files "
+      "name none\n";
+  const auto bare = vitrine(call);
+  INFO(bare.err);
+  REQUIRE(bare.status == 0);
+  CHECK_THAT(bare.out, ContainsSubstring("281  tabby, tabby cat"));
+  CHECK_THAT(bare.err, ContainsSubstring(assumed));
+
+  const auto with_tag = [&](const std::string& tag) {
+    model.file("config.json", R"({"architecture": "vit_tiny_patch16_224", "num_classes": 1000,
+      "model_args": {"img_size": 16, "patch_size": 8, "embed_dim": 64, "depth": 1, "num_heads": 1, "mlp_ratio": 1.0},
+      "pretrained_cfg": {"tag": ")" +
+                                  tag + R"(", "num_classes": 1000, "input_size": [3, 16, 16]}})");
+    const auto result = vitrine(call);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    CHECK(result.err.find("class names") == std::string::npos);
+    return result.out;
+  };
+  CHECK_THAT(with_tag("augreg_in21k_ft_in1k"), ContainsSubstring("281  tabby, tabby cat"));
+  CHECK_THAT(with_tag("augreg_in21k"), ContainsSubstring("281  class 281"));
 }
 
 TEST_CASE("vitrine embed writes PyTorch's features, a row a picture") {

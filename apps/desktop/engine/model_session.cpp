@@ -41,7 +41,10 @@ ModelSession::ModelSession(PipelineStore& pipelines, const ModelChoice& choice, 
   progress.check();
   PictureViewOptions options{.dtype = dtype_, .warn = warn()};
   options.plan.slice_seconds = slice_seconds;
-  if (model_.config.classes > 0) options.result = Result::probabilities;
+  if (model_.config.classes > 0) {
+    options.result = Result::probabilities;
+    labels_ = answer_labels(model_, warn());
+  }
   view_ = std::make_unique<PictureView>(pipelines, model_, model_.preprocess, std::move(options));
 }
 
@@ -88,7 +91,7 @@ LookResult ModelSession::look(Image image, const std::string& name, Progress& pr
   result.region = view_->region();
   result.seconds = view_->seconds();
   if (model().config.classes > 0) {
-    result.top = top_answers(view_->result(), top_count, model().labels);
+    result.top = top_answers(view_->result(), top_count, labels_);
   } else {
     result.no_answer = choice_.title + " has no classes: its attention and its features can be looked at";
   }

@@ -77,6 +77,7 @@ class ModelSession {
   std::vector<std::string> warnings_;
   DType dtype_;
   Model model_;
+  Labels labels_;
   std::unique_ptr<PictureView> view_;
 };
 
