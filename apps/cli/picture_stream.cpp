@@ -5,9 +5,9 @@
 #include <deque>
 #include <utility>
 
+#include "apps/cli/device/range_report.h"
 #include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
-#include "apps/cli/device/range_report.h"
 #include "images/decode_queue.h"
 #include "images/picture_files.h"
 #include "runtime/util/error.h"

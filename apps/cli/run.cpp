@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/device/range_report.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
-#include "apps/cli/device/range_report.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"

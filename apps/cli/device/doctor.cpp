@@ -10,10 +10,10 @@
 
 #include "apps/cli/commands.h"
 #include "apps/cli/device/doctor_candidates.h"
-#include "apps/cli/model_options.h"
-#include "apps/cli/open_device.h"
 #include "apps/cli/device/range_report.h"
 #include "apps/cli/device/self_test.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/open_device.h"
 #include "model/vit/presets.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/pipeline_store.h"
