@@ -89,13 +89,19 @@ std::optional<Architecture> find_relative(std::string_view name) {
   return found;
 }
 
+// What the table of timm's architectures has of this name; null where it has nothing.
+const KnownArchitecture* find_known(std::string_view name) {
+  const auto found = std::ranges::find_if(known_architectures(), [&](const KnownArchitecture& known) {
+    return known.family == "timm" && known.name == name;
+  });
+  return found == known_architectures().end() ? nullptr : &*found;
+}
+
 std::optional<Architecture> find_architecture(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (const auto known = find_preset(name)) return Architecture{*known};
-  for (const KnownArchitecture& known : known_architectures()) {
-    if (known.family == "timm" && known.name == name && known.lacks.empty())
-      return Architecture{config_of(known)};
-  }
+  if (const KnownArchitecture* known = find_known(name); known && known->lacks.empty())
+    return Architecture{config_of(*known)};
   // timm's names before weights had tags: they said how a model was trained.
   for (const std::string_view training : {"_in21k", "_in21ft1k", "_sam", "_dino"}) {
     if (!name.ends_with(training)) continue;
@@ -115,11 +121,9 @@ Architecture architecture_of(const JsonObject& object) {
   const char* key = key_of_name(object);
   const std::string name = object.text(key).value_or("");
   if (const auto found = find_architecture(name)) return *found;
-  const std::string_view bare = std::string_view(name).substr(0, name.find('.'));
-  for (const KnownArchitecture& known : known_architectures()) {
-    if (known.family != "timm" || known.name != bare || known.lacks.empty()) continue;
+  if (const KnownArchitecture* known = find_known(std::string_view(name).substr(0, name.find('.')))) {
     throw Error(ErrorCode::bad_file, object.file() + ": this is timm's " + name + ": " +
-                                         std::string(known.lacks) + " not supported yet");
+                                         std::string(known->lacks) + " not supported yet");
   }
   object.fail(key, Json(name), "one of timm's Vision Transformers that --arch takes");
 }
@@ -320,8 +324,8 @@ ViTConfig read_timm(const JsonObject& object, const Naming& naming, ConfigRemark
   if (const auto pretrained = object.object("pretrained_cfg")) read_pretrained(*pretrained, c);
   assign(c.classes, object.whole("num_classes"));
   read_pool(object, c);
-  if (object.text("model_type") ==
-      "timm_backbone") {  // of maps of features: what comes behind the blocks is cut off
+  // What is there for maps of features has lost all that comes behind the blocks.
+  if (object.text("model_type") == "timm_backbone") {
     c.classes = 0;
     c.final_norm = c.fc_norm = false;
   }

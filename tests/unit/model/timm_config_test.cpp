@@ -83,6 +83,20 @@ TEST_CASE("timm's config.json names an architecture and what differs from it") {
   CHECK(read_with({{"embed_dim", 576}}, "vit_so400m_patch14_siglip_224").mlp_width() == 2152);
 }
 
+TEST_CASE("a model of timm's that transformers wraps is read as timm's own") {
+  const Json own = {
+      {"architecture", "vit_tiny_patch16_224"}, {"num_classes", 7}, {"model_args", {{"depth", 2}}}};
+  Json wrapped = own;
+  wrapped["model_type"] = "timm_wrapper";
+  CHECK(read(wrapped) == read(own));
+  const ViTConfig bare = read({{"model_type", "timm_backbone"}, {"backbone", "vit_tiny_patch16_224"}});
+  CHECK(bare.dim == 192);
+  CHECK(bare.classes == 0);
+  CHECK_FALSE(bare.final_norm);
+  CHECK_THAT(refusal({{"model_type", "timm_backbone"}, {"backbone", "resnet50"}}),
+             ContainsSubstring("\"backbone\" is \"resnet50\""));
+}
+
 TEST_CASE("an architecture of timm's that isn't computed is refused by its name") {
   for (const char* name : {"vit_base_patch16_xp_224",
                            "vit_small_patch16_18x2_224",
