@@ -34,6 +34,13 @@ struct Tokens {
 };
 Values assemble_tokens(const Values& patches, const Shape& patches_shape, const Tokens& tokens);
 Values pool(const Values& tokens, const Shape& shape, uint64_t first, uint64_t count);
+// Of rows of `heads` heads, the first `turned` by the table's angles (runtime/ops/attention/rotary.h).
+struct Turns {
+  uint64_t width = 2, turned = 1, heads = 1;
+  bool halves = false, back = false;
+};
+Values rotary(const Values& x, const Shape& shape, const Values& table, const Shape& table_shape,
+              const Turns& turns);
 
 // reference_move.cpp
 // The value of `to` that is nearest, the even one of two: what storing as `to` gives.

@@ -73,4 +73,31 @@ Values pool(const Values& tokens, const Shape& shape, uint64_t first, uint64_t c
   return y;
 }
 
+Values rotary(const Values& x, const Shape& shape, const Values& table, const Shape& table_shape,
+              const Turns& turns) {
+  const uint64_t tokens = shape[1], angled = table_shape[-3], pairs = turns.width / 2;
+  const uint64_t tables = table_shape.rank() == 4 ? table_shape[0] : 1;
+  Values y(shape[0] * tokens * turns.heads * turns.width);
+  for (uint64_t row = 0; row < shape[0] * tokens; ++row) {
+    for (uint64_t head = 0; head < turns.heads; ++head) {
+      const uint64_t token = row % tokens;
+      const bool is_turned = head < turns.turned && token >= tokens - angled;
+      for (uint64_t pair = 0; pair < pairs; ++pair) {
+        const uint64_t low = head * turns.width + (turns.halves ? pair : 2 * pair);
+        const uint64_t high = low + (turns.halves ? pairs : 1);
+        const double a = x[row * shape[2] + low], b = x[row * shape[2] + high];
+        double* to = &y[row * turns.heads * turns.width];
+        to[low] = a;
+        to[high] = b;
+        if (!is_turned) continue;
+        const uint64_t at = (head % tables * angled + token - (tokens - angled)) * 2 * pairs + pair;
+        const double cosine = table[at], sine = turns.back ? -table[at + pairs] : table[at + pairs];
+        to[low] = a * cosine - b * sine;
+        to[high] = b * cosine + a * sine;
+      }
+    }
+  }
+  return y;
+}
+
 }  // namespace vitrine::reference
