@@ -125,7 +125,8 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
     for (const LowRankPair& pair : pairs) trained.insert(trained.end(), {pair.down, pair.up});
   }
   for (Parameter& parameter : parameters_of(config.model)) {
-    if (parameter.learned() && is_trained(parameter)) trained.push_back(std::move(parameter));
+    if (parameter.learned() && !parameter.aside && is_trained(parameter))
+      trained.push_back(std::move(parameter));
   }
   const auto none = std::ranges::find(fitted, false);
   if (none != fitted.end()) {

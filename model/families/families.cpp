@@ -43,8 +43,38 @@ std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& co
   std::vector<uint64_t> shape(parameter.shape.dims().begin(), parameter.shape.dims().end());
   if (parts > 1 && parameter.module == Module::qkv) {
     shape[0] = part < 2 ? config.key_columns() : config.value_columns();
+  } else if (parts > 1 && parameter.module == Module::fc1) {
+    shape[0] /= parts;
   }
   return shape;
+}
+
+// Whether the file has the biases that go by names of their own, and not the leaf of the weight's.
+bool has_lone_biases(const ModulePath& path, const Parameter& parameter, const Naming& naming,
+                     const TensorShapes& tensors) {
+  if (path.biases.empty()) return false;
+  Parameter lone = parameter;
+  lone.leaf = Leaf::whole;
+  return tensors.contains(tensor_name(path.biases.front(), lone, naming.prefix));
+}
+
+std::vector<FilePart> lone_biases(const ModulePath& path, Parameter parameter, const ViTConfig& config,
+                                  const Naming& naming) {
+  std::vector<FilePart> parts;
+  parameter.leaf = Leaf::whole;
+  for (size_t i = 0; i < path.biases.size(); ++i) {
+    const std::string_view bias = path.biases[i];
+    parts.push_back({bias.empty() ? std::string() : tensor_name(bias, parameter, naming.prefix),
+                     part_shape(parameter, config, i, path.biases.size())});
+  }
+  return parts;
+}
+
+// Of one tensor for all three, whose keys' part is not used.
+std::vector<FilePart> around_key_bias(const std::string& name, const ViTConfig& config) {
+  const uint64_t keys = config.key_columns(), values = config.value_columns();
+  const std::vector<uint64_t> whole{2 * keys + values};
+  return {{name, whole, 0, keys}, {{}, {keys}}, {name, whole, 2 * keys, values}};
 }
 
 // What a file of this family may hold besides the tensors of this model.
@@ -55,7 +85,7 @@ std::vector<std::string> unused_names(const ViTConfig& config, const Naming& nam
   for (const Module module : spare) {
     const ModulePath* path = naming.family->find(module);
     if (!path) continue;
-    for (const auto* names : {&path->parts, &path->alternative}) {
+    for (const auto* names : {&path->parts, &path->alternative, &path->biases}) {
       for (const std::string_view name : *names) {
         const std::string bare(name.substr(name.starts_with('~') ? 1 : 0));
         unused.insert(unused.end(), {bare, bare + "weight", bare + "bias"});
@@ -67,7 +97,10 @@ std::vector<std::string> unused_names(const ViTConfig& config, const Naming& nam
 
 bool is_unused(std::string_view name, const std::vector<std::string>& unused, std::string_view prefix) {
   const auto fits = [](std::string_view found, std::string_view known) {
-    return known.ends_with('*') ? found.starts_with(known.substr(0, known.size() - 1)) : found == known;
+    const size_t star = known.find('*');
+    if (star == known.npos) return found == known;
+    const std::string_view front = known.substr(0, star), back = known.substr(star + 1);
+    return found.size() >= front.size() + back.size() && found.starts_with(front) && found.ends_with(back);
   };
   return std::ranges::any_of(unused, [&](const std::string& known) {
     return fits(name, known) || (name.starts_with(prefix) && fits(name.substr(prefix.size()), known));
@@ -106,7 +139,7 @@ Naming recognise(const TensorShapes& tensors, const std::string& file) {
       const bool all = std::ranges::all_of(family->landmarks, [&](std::string_view landmark) {
         return tensors.contains(prefix + std::string(landmark));
       });
-      if (all) return {family, prefix};
+      if (all) return {family, prefix, tensors.contains("blocks.0.gamma_1")};
     }
   }
   std::string expected;
@@ -128,10 +161,20 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
       !tensors.contains(tensor_name(names->front(), parameter, naming.prefix))) {
     names = &path->alternative;
   }
+  if (parameter.leaf == Leaf::bias && has_lone_biases(*path, parameter, naming, tensors))
+    return lone_biases(*path, parameter, config, naming);
+  const bool no_key_bias =
+      parameter.module == Module::qkv && parameter.leaf == Leaf::bias && !config.key_bias;
+  if (no_key_bias && names->size() == 1)
+    return around_key_bias(tensor_name(names->front(), parameter, naming.prefix), config);
   std::vector<FilePart> parts;
   for (size_t i = 0; i < names->size(); ++i) {
-    const std::string name = tensor_name((*names)[i], parameter, naming.prefix);
     std::vector<uint64_t> shape = part_shape(parameter, config, i, names->size());
+    if (no_key_bias && i == 1) {
+      parts.push_back({{}, shape});
+      continue;
+    }
+    const std::string name = tensor_name((*names)[i], parameter, naming.prefix);
     if (name.find('#') != std::string::npos) {
       shape.erase(shape.begin());
       for (uint64_t head = 0; head < config.heads; ++head) {
@@ -170,6 +213,7 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
                                            std::string(naming.family->title) + " checkpoint has no name for");
     }
     for (const FilePart& part : parts) {
+      if (part.name.empty()) continue;
       const auto found = tensors.find(part.name);
       if (found == tensors.end()) {
         throw Error(ErrorCode::bad_file, file + ": tensor '" + part.name + "' is missing, expected shape " +

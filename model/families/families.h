@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/vit/parameters.h"
@@ -33,6 +34,8 @@ struct ModulePath {
   std::vector<std::string_view> alternative = {};
   // What the module has of each, where the file fuses it with another module's.
   Share share = {};
+  // Where biases are tensors of other names, whole: these. An empty one stands for zeros.
+  std::vector<std::string_view> biases = {};
 };
 
 struct Family {
@@ -42,7 +45,7 @@ struct Family {
   std::vector<std::string_view> landmarks;
   std::vector<ModulePath> paths;
   // Names, with or without the prefix, that the family is known to carry and inference has no use for.
-  // One that ends in * stands for all that begin so.
+  // A * in one stands for anything.
   std::vector<std::string_view> unused = {};
   // Modules that a file may hold although its model does without them.
   std::vector<Module> spare = {};
@@ -56,6 +59,8 @@ struct Family {
   PositionResize position_resize = PositionResize::bicubic;
   // What this family alone knows; called once the rest is inferred.
   void (*adjust)(const TensorShapes&, ViTConfig&) = nullptr;
+  // The tensor that holds the periods of rotary positions, which files of this family have.
+  std::string_view periods = {};
 
   const ModulePath* find(Module module) const;
 };
@@ -67,6 +72,7 @@ const Family& family_named(std::string_view name);
 struct Naming {
   const Family* family = nullptr;
   std::string prefix;
+  bool gammas = false;  // scales are called "gamma_1" in timm's code for EVA, "ls1.gamma" in that for ViT
 };
 
 // The family that these names belong to. Throws Error(bad_file) naming `file`.
@@ -77,6 +83,8 @@ struct InferHints {
   uint64_t heads = 0;
   uint64_t image_height = 0, image_width = 0;
   std::optional<Activation> activation = {};
+  std::vector<std::pair<std::string, std::string>> fields =
+      {};  // all that --set says, as fields_of() writes it
 };
 
 // What names and shapes tell of the model. Without hints the head count takes the rule for this width
@@ -84,7 +92,7 @@ struct InferHints {
 ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const std::string& file,
                        const InferHints& hints = {});
 
-// One tensor of the file that makes up (a part of) a parameter.
+// One tensor of the file that makes up (a part of) a parameter, or without a name zeros.
 struct FilePart {
   std::string name;
   std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it

@@ -57,6 +57,10 @@ class Reader {
     return part < parts.size() ? parts[part].name : std::string();
   }
   const Family& family() const { return *naming_.family; }
+  // Whether a part of it is known to be zeros.
+  bool has_zeros(Module module, Leaf leaf) const {
+    return has(module, leaf) && name_of(module, leaf, 0, 1).empty() && !name_of(module, leaf, 0, 2).empty();
+  }
   size_t part_count(Module module, Leaf leaf) const {
     size_t count = 0;
     while (find(module, leaf, 0, count)) ++count;
@@ -127,6 +131,12 @@ void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
     return;
   }
   c.qkv_bias = read.has(Module::qkv, Leaf::bias);
+  c.key_bias = !c.qkv_bias || read.part_count(Module::qkv, Leaf::bias) != 1 ||
+               read.part_count(Module::qkv, Leaf::weight) == 1;
+  c.key_bias &= !read.has_zeros(Module::qkv, Leaf::bias);
+  c.head_norm = read.has(Module::q_norm, Leaf::weight);
+  c.attention_norm = read.has(Module::attention_norm, Leaf::weight);
+  c.projection_bias = !c.projection || read.has(Module::projection, Leaf::bias);
   c.heads = heads ? heads : usual_heads(c.dim, c.layer_scale);
   const size_t parts = read.part_count(Module::qkv, Leaf::weight);
   const uint64_t first = read.get(Module::qkv, Leaf::weight, 2)[0];
@@ -173,7 +183,9 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   const uint64_t fc1 = read.get(Module::fc1, Leaf::weight, 2)[0],
                  fc2 = read.get(Module::fc2, Leaf::weight, 2)[1];
   c.mlp_hidden = fc2;
-  if (fc1 == 2 * fc2) {
+  c.mlp_bias = read.has(Module::fc1, Leaf::bias);
+  c.mlp_norm = read.has(Module::mlp_norm, Leaf::weight);
+  if (fc1 == 2 * fc2 || read.part_count(Module::fc1, Leaf::weight) == 2) {
     c.mlp = MlpKind::swiglu;
     c.activation = Activation::silu;
   }
@@ -181,6 +193,14 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   c.final_norm = read.has(Module::norm, Leaf::weight);
   c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
   const bool probe = read.has(Module::pool_latent, Leaf::whole);
+  if (probe) {
+    const uint64_t hidden = read.get(Module::pool_fc1, Leaf::weight, 2)[0];
+    if (hidden != c.mlp_width()) c.pool_hidden = hidden;
+  }
+  if (read.has(Module::rotary_frequencies, Leaf::whole)) {
+    c.rotary = Rotary::neighbours;
+    c.rotary_learned = true;
+  }
   c.pool = probe ? Pool::attention : c.fc_norm || !c.class_token ? Pool::mean : Pool::token;
   c.classes = 0;
   if (read.has(Module::pre_logits, Leaf::weight)) {

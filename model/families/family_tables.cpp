@@ -22,18 +22,26 @@ const Family& timm() {
                 {Module::distillation_token, {"dist_token"}},
                 {Module::registers, {"reg_token"}},
                 {Module::positions, {"pos_embed"}},
+                {Module::rotary_frequencies, {"rope.freqs"}},
                 {Module::pre_norm, {"norm_pre."}},
                 {Module::norm1, {"blocks.*.norm1."}},
-                {Module::qkv, {"blocks.*.attn.qkv."}},
+                {.module = Module::qkv,
+                 .parts = {"blocks.*.attn.qkv."},
+                 .alternative = {"blocks.*.attn.q_proj.", "blocks.*.attn.k_proj.", "blocks.*.attn.v_proj."},
+                 .biases = {"blocks.*.attn.q_bias", "", "blocks.*.attn.v_bias"}},
                 {Module::q, {"blocks.*.attn.q."}},
                 {Module::k, {"blocks.*.attn.k."}},
                 {Module::v, {"blocks.*.attn.v."}},
+                {Module::q_norm, {"blocks.*.attn.q_norm."}},
+                {Module::k_norm, {"blocks.*.attn.k_norm."}},
+                {Module::attention_norm, {"blocks.*.attn.norm."}},
                 {Module::projection, {"blocks.*.attn.proj."}},
-                {Module::scale1, {"blocks.*.ls1.gamma"}},
+                {Module::scale1, {"blocks.*.ls1.gamma"}, {"blocks.*.gamma_1"}},
                 {Module::norm2, {"blocks.*.norm2."}},
-                {Module::fc1, {"blocks.*.mlp.fc1."}},
+                {Module::fc1, {"blocks.*.mlp.fc1."}, {"blocks.*.mlp.fc1_g.", "blocks.*.mlp.fc1_x."}},
+                {Module::mlp_norm, {"blocks.*.mlp.norm."}},
                 {Module::fc2, {"blocks.*.mlp.fc2."}},
-                {Module::scale2, {"blocks.*.ls2.gamma"}},
+                {Module::scale2, {"blocks.*.ls2.gamma"}, {"blocks.*.gamma_2"}},
                 {Module::norm, {"norm."}},
                 {Module::pool_latent, {"attn_pool.latent"}},
                 {Module::pool_q, {"attn_pool.q."}},
@@ -128,16 +136,12 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 10> families{&timm(),
-                                                      &hugging_face_internvl(),
-                                                      &hugging_face_vit(),
-                                                      &hugging_face_dinov2(),
-                                                      &hugging_face_clip(),
-                                                      &hugging_face_owlvit(),
-                                                      &hugging_face_blip(),
-                                                      &hugging_face_siglip(),
-                                                      &torchvision(),
-                                                      &myvit()};
+  static const std::array<const Family*, 12> families{&meta_dinov3(),         &timm(),
+                                                      &hugging_face_dinov3(), &hugging_face_internvl(),
+                                                      &hugging_face_vit(),    &hugging_face_dinov2(),
+                                                      &hugging_face_clip(),   &hugging_face_owlvit(),
+                                                      &hugging_face_blip(),   &hugging_face_siglip(),
+                                                      &torchvision(),         &myvit()};
   return families;
 }
 

@@ -1,4 +1,5 @@
-// The tables of the families that Hugging Face's transformers publishes.
+// The tables of the families that Hugging Face's transformers publishes, and of one under its publisher's own
+// names.
 #pragma once
 
 #include "model/families/families.h"
@@ -7,6 +8,8 @@ namespace vitrine {
 
 const Family& hugging_face_vit();     // vit, deit, vit_msn, vit_mae, ijepa
 const Family& hugging_face_dinov2();  // dinov2, dinov2_with_registers
+const Family& hugging_face_dinov3();
+const Family& meta_dinov3();
 const Family& hugging_face_clip();
 const Family& hugging_face_siglip();
 const Family& hugging_face_owlvit();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 namespace vitrine {
@@ -44,31 +45,83 @@ Rows rows_where(const Rows& rows, auto holds) {
   return kept;
 }
 
+// DINOv3's are in the table once, as timm has them.
 Rows of_family(std::string_view family) {
+  const bool dinov3 = family == "hf_dinov3" || family == "meta_dinov3";
   Rows rows;
   for (const KnownArchitecture& known : known_architectures()) {
-    if (known.family == family) rows.push_back(&known);
+    if (dinov3 ? known.name.find("_dinov3") != known.name.npos : known.family == family)
+      rows.push_back(&known);
   }
   return rows;
 }
 
-// "heads=16 (vit_base_patch16_gap_224) or heads=12 (vit_base_patch16_siglip_gap_224)".
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+// "--set heads=16", or of several fields.
+std::string options(std::string_view fields) {
+  std::string text;
+  for (const std::string& field : words_of(fields)) text += (text.empty() ? "--set " : " --set ") + field;
+  return text;
+}
+
+void set_fields(ViTConfig& config, std::string_view fields) {
+  for (const std::string& field : words_of(fields)) set_field(config, field);
+}
+
+bool has_fields(const ViTConfig& config, const std::vector<std::pair<std::string, std::string>>& asked) {
+  const auto fields = fields_of(config);
+  return std::ranges::all_of(
+      asked, [&](const auto& field) { return std::ranges::find(fields, field) != fields.end(); });
+}
+
+// Of what was asked for, what the table's rows may differ in beside heads and activation.
+std::vector<std::pair<std::string, std::string>> told_apart(const Rows& rows, const InferHints& hints) {
+  std::vector<std::pair<std::string, std::string>> asked;
+  std::ranges::copy_if(hints.fields, std::back_inserter(asked), [&](const auto& field) {
+    return std::ranges::any_of(rows, [&](const KnownArchitecture* row) {
+      return (" " + std::string(row->set)).find(" " + field.first + "=") != std::string::npos;
+    });
+  });
+  return asked;
+}
+
+// "--set heads=16 (vit_base_patch16_gap_224) or --set heads=12 (vit_base_patch16_siglip_gap_224)".
 template <typename Value>
-std::string choices(const Rows& rows, const char* field, Value value) {
+std::string choices(const Rows& rows, Value value) {
   std::vector<std::string> seen;
   std::string text;
   for (const KnownArchitecture* row : rows) {
     const std::string found = value(*row);
     if (std::ranges::find(seen, found) != seen.end()) continue;
     seen.push_back(found);
-    text += std::string(text.empty() ? "" : " or ") + "--set " + field + "=" + found + " (" +
+    const std::string option = found.empty() ? "another \"architecture\" in a config.json" : options(found);
+    text += std::string(text.empty() ? "" : " or ") + option + " (" +
             names_of(rows_where(rows, [&](const auto& other) { return value(other) == found; })) + ")";
   }
   return text;
 }
 
-std::string heads_text(const KnownArchitecture& row) { return number(row.heads); }
-std::string activation_text(const KnownArchitecture& row) { return std::string(name_of(row.activation)); }
+std::string heads_text(const KnownArchitecture& row) { return "heads=" + number(row.heads); }
+std::string activation_text(const KnownArchitecture& row) {
+  return "activation=" + std::string(name_of(row.activation));
+}
+
+// The fields that all of them set alike.
+std::set<std::string> shared_fields(const Rows& rows) {
+  std::set<std::string> shared;
+  for (const std::string& field : words_of(rows.front()->set)) {
+    const bool everywhere = std::ranges::all_of(rows, [&](const KnownArchitecture* row) {
+      const std::vector<std::string> fields = words_of(row->set);
+      return std::ranges::find(fields, field) != fields.end();
+    });
+    if (everywhere) shared.insert(field);
+  }
+  return shared;
+}
 
 // Throws where the rows don't agree in what `value` says of them.
 template <typename Value>
@@ -76,18 +129,21 @@ void require_agreement(const Rows& rows, const char* field, Value value, const s
   const std::string first = value(*rows.front());
   if (std::ranges::all_of(rows, [&](const auto* row) { return value(*row) == first; })) return;
   throw Error(ErrorCode::bad_file, file + ": published models of these names and shapes differ in their " +
-                                       field + ", expected " + choices(rows, field, value));
+                                       field + ", expected " + choices(rows, value));
 }
 
 // Those that have what is said of the model.
 Rows agreeing(const Rows& rows, const InferHints& hints) {
+  const auto asked = told_apart(rows, hints);
   return rows_where(rows, [&](const KnownArchitecture& row) {
-    return (hints.heads == 0 || row.heads == hints.heads) &&
+    return (asked.empty() || has_fields(config_of(row), asked)) &&
+           (hints.heads == 0 || row.heads == hints.heads) &&
            (!hints.activation || row.activation == *hints.activation);
   });
 }
 
-void take(ViTConfig& c, const Rows& rows, const InferHints& hints, const std::string& file) {
+void take(ViTConfig& c, const Naming& naming, const Rows& rows, const InferHints& hints,
+          const std::string& file) {
   const Rows missing = rows_where(rows, [](const KnownArchitecture& row) { return !row.lacks.empty(); });
   if (!missing.empty()) {
     throw Error(
@@ -98,9 +154,21 @@ void take(ViTConfig& c, const Rows& rows, const InferHints& hints, const std::st
   }
   if (hints.heads == 0) require_agreement(rows, "heads", heads_text, file);
   if (!hints.activation) require_agreement(rows, "activation", activation_text, file);
+  const std::set<std::string> common = shared_fields(rows);
+  const auto others = [&](const KnownArchitecture& row) {
+    std::string text;
+    for (const std::string& field : words_of(row.set)) {
+      if (!common.contains(field)) text += (text.empty() ? "" : " ") + field;
+    }
+    return text;
+  };
+  require_agreement(rows, "positions, norms or pooling", others, file);
   c.heads = rows.front()->heads;
   c.activation = rows.front()->activation;
   c.eps = rows.front()->eps;
+  const Pool pool = c.pool;
+  set_fields(c, rows.front()->set);
+  if (rows.front()->family != naming.family->name) c.pool = pool;  // each library has its own
 }
 
 // What is taken for want of anything better, and by whose example.
@@ -142,6 +210,12 @@ std::string architecture_key(const ViTConfig& c) {
   add(c.pre_norm, "pre_norm");
   add(c.layer_scale, "layer_scale");
   add(!c.qkv_bias, "no_qkv_bias");
+  add(!c.key_bias, "no_key_bias");
+  add(c.head_norm, "head_norm");
+  add(c.attention_norm, "attention_norm");
+  add(c.mlp_norm, "mlp_norm");
+  add(c.rotary_learned, "rotary_frequencies");
+  add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
   add(c.fc_norm, "fc_norm");
@@ -169,6 +243,15 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "positions_of_patches") c.position_span = PositionSpan::patches;
     if (word == "no_patch_bias") c.patch_bias = false;
     if (word == "no_qkv_bias") c.qkv_bias = false;
+    if (word == "no_key_bias") c.key_bias = false;
+    if (word == "rms") c.norm = NormKind::rms;
+    c.head_norm |= word == "head_norm";
+    c.attention_norm |= word == "attention_norm";
+    c.mlp_norm |= word == "mlp_norm";
+    if (word == "rotary_frequencies") {
+      c.rotary = Rotary::neighbours;
+      c.rotary_learned = true;
+    }
     if (word == "swiglu") c.mlp = MlpKind::swiglu;
     if (word == "attention_pool") c.pool = Pool::attention;
     if (word == "pre_logits") c.representation_size = c.dim;
@@ -178,6 +261,7 @@ ViTConfig config_of(const KnownArchitecture& known) {
   c.heads = known.heads;
   c.activation = known.activation;
   c.eps = known.eps;
+  set_fields(c, known.set);
   return c;
 }
 
@@ -191,7 +275,7 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
         "(LAION's have gelu: --set activation=gelu)");
   }
   const Rows family = of_family(naming.family->name);
-  const std::string key = architecture_key(c);
+  const std::string key = architecture_key(c) + (naming.gammas ? " gammas" : "");
   Rows same = rows_where(family, [&](const KnownArchitecture& row) { return row.key == key; });
   if (same.empty()) {  // with blocks cut off or put on
     same = rows_where(
@@ -199,7 +283,7 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
   }
   same = agreeing(same, hints);
   if (!same.empty()) {
-    take(c, same, hints, file);
+    take(c, naming, same, hints, file);
   } else {
     guess(c, naming, family, hints, file, assumed);
   }

@@ -18,6 +18,7 @@ struct KnownArchitecture {
   uint64_t heads;
   Activation activation;
   double eps;
+  std::string_view set;    // other fields that names don't tell, as "rotary=halves rotary_base=100"
   std::string_view lacks;  // what Vitrine can't compute of it, with its verb; empty where it computes all
 };
 

@@ -24,6 +24,7 @@ constexpr Type types[] = {
     {"deit", "hf", 16, Activation::gelu, 1e-12},
     {"dinov2", "hf_dinov2", 14, Activation::gelu, 1e-6},
     {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
+    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5},
     {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"vit_msn", "hf", 16, Activation::gelu, 1e-6},
@@ -111,6 +112,29 @@ void read_dinov2(const JsonObject& object, ViTConfig& c) {
   c.position_resize = registers ? PositionResize::bicubic_antialias : PositionResize::bicubic;
 }
 
+void read_dinov3(const JsonObject& object, ViTConfig& c) {
+  c.dim = object.whole("hidden_size").value_or(384);
+  c.heads = object.whole("num_attention_heads").value_or(6);
+  c.mlp_hidden = object.whole("intermediate_size").value_or(1536);
+  if (object.flag("use_gated_mlp").value_or(false)) c.mlp = MlpKind::swiglu;
+  c.qkv_bias = object.flag("query_bias").value_or(true);
+  c.key_bias = !c.qkv_bias || object.flag("key_bias").value_or(false);
+  const bool value_bias = object.flag("value_bias").value_or(true);
+  if (value_bias != c.qkv_bias)
+    object.fail("value_bias", value_bias, "the same as query_bias, all that this version computes");
+  if (!c.qkv_bias && object.flag("key_bias").value_or(false))
+    object.fail("key_bias", true, "false where queries have none, all that this version computes");
+  c.projection_bias = object.flag("proj_bias").value_or(true);
+  c.mlp_bias = object.flag("mlp_bias").value_or(true);
+  c.rotary_base = object.number("rope_theta").value_or(100);
+  c.layer_scale = true;
+  c.layer_scale_init = object.number("layerscale_value").value_or(1);
+  c.registers = object.whole("num_register_tokens").value_or(0);
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0);
+  c.classes = 0;
+  c.pool = Pool::token;
+}
+
 void read_internvl(const JsonObject& vision, ViTConfig& c) {
   const auto require = [&](const char* key, const Json& only) {
     const Json* value = vision.find(key);
@@ -178,7 +202,9 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
   }
-  if (type.family == "hf_dinov2") {
+  if (type.family == "hf_dinov3") {
+    read_dinov3(vision, c);
+  } else if (type.family == "hf_dinov2") {
     read_dinov2(vision, c);
     c.pool = c.classes ? Pool::token_and_mean : Pool::token;
   } else if (type.family == "hf_clip") {

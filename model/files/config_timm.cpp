@@ -136,8 +136,9 @@ void read_pool(const JsonObject& object, ViTConfig& c) {
   }
   const Pool pool = *name == "token" ? Pool::token : *name == "avg" ? Pool::mean : Pool::attention;
   if (pool == c.pool) return;  // the architecture's own norms stay where they are
-  // timm moves the LayerNorm behind the mean unless fc_norm says otherwise.
   c.pool = pool;
+  if (!c.final_norm && !c.fc_norm) return;
+  // timm moves the LayerNorm behind the mean unless fc_norm says otherwise.
   c.fc_norm = pool == Pool::mean;
   c.final_norm = !c.fc_norm;
 }
@@ -156,7 +157,9 @@ void read_sizes(const JsonObject& a, ViTConfig& c) {
     const double rows = static_cast<double>(c.dim) * *ratio;
     if (!(rows >= 1 && rows < 1e9))
       a.fail("mlp_ratio", *a.find("mlp_ratio"), "a ratio that makes a sensible MLP");
-    c.mlp_hidden = static_cast<uint64_t>(rows) / (c.mlp == MlpKind::swiglu ? 2 : 1);
+    // Of a packed gate this counts both halves; timm's code for EVA counts one.
+    const bool both_halves = c.mlp == MlpKind::swiglu && c.rotary == Rotary::none && c.key_bias;
+    c.mlp_hidden = static_cast<uint64_t>(rows) / (both_halves ? 2 : 1);
   } else if (known_hidden && c.dim != known_dim && c.dim < (1u << 24)) {  // the ratio is the architecture's
     c.mlp_hidden = known_hidden * c.dim / known_dim;
   }

@@ -16,6 +16,7 @@
 #include "model/files/tensor_files.h"
 #include "model/vit/init_weights.h"
 #include "model/vit/presets.h"
+#include "model/vit/rotary_table.h"
 #include "model/vit/vision_transformer.h"
 #include "runtime/util/json.h"
 #include "runtime/util/paths.h"
@@ -115,6 +116,11 @@ class FileWeights : public ConstantSource {
       Constant constant{parameter, {}};
       if (const auto found = parts.find(parameter.name); found != parts.end()) {
         for (const FilePart& part : found->second) {
+          if (part.name.empty()) {
+            constant.parts.push_back({nullptr, 0, part.shape.front()});
+            zeros_.resize(std::max<size_t>(zeros_.size(), part.shape.front()));
+            continue;
+          }
           constant.parts.push_back({files_->find(part.name), part.first_row, part.rows});
           dtype_of(*constant.parts.back().stored->info, file);
         }
@@ -130,11 +136,19 @@ class FileWeights : public ConstantSource {
     require_shape(name, constant.parameter.shape, shape);
     if (constant.parameter.fixed) {
       values_.resize(shape.elements());
-      init_parameter(constant.parameter, config_, 0, values_);
+      if (constant.parameter.module == Module::rotary && config_.rotary_learned) {
+        values_ = rotary_table(config_, frequencies(), constant.parameter.block);
+      } else {
+        init_parameter(constant.parameter, config_, 0, values_);
+      }
       return {part_of(values_)};
     }
     ConstantParts parts;
     for (const auto& [stored, first_row, rows] : constant.parts) {
+      if (!stored) {
+        parts.push_back(part_of(std::span(zeros_).first(rows)));
+        continue;
+      }
       parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
       if (rows) {
         const size_t row = parts.back().bytes.size() / stored->info->shape[0];
@@ -154,9 +168,18 @@ class FileWeights : public ConstantSource {
   }
 
  private:
+  // Of what learned rotary positions are computed.
+  std::vector<float> frequencies() const {
+    const auto found = constants_.find(std::string(canonical_path(Module::rotary_frequencies)));
+    if (found == constants_.end() || found->second.parts.empty()) {
+      throw Error(ErrorCode::bad_file, shown(files_->path()) + ": found no frequencies of rotary positions");
+    }
+    return found->second.parts.front().stored->floats();
+  }
+
   struct Part {
-    const StoredTensor* stored = nullptr;
-    uint64_t first_row = 0, rows = 0;  // 0 rows: all
+    const StoredTensor* stored = nullptr;  // none: zeros
+    uint64_t first_row = 0, rows = 0;      // 0 rows: all
   };
   struct Constant {
     Parameter parameter;
@@ -168,6 +191,7 @@ class FileWeights : public ConstantSource {
   Warn warn_;
   std::map<std::string, Constant> constants_;
   std::set<std::string> warned_;
+  std::vector<float> zeros_;
   std::vector<float> values_;  // what find() handed out last of a parameter that isn't the file's own bytes
 };
 
@@ -179,6 +203,12 @@ InferHints hints_of(const std::vector<std::string>& set) {
   for (const std::string& assignment : set) {
     set_field(probe, assignment);
     if (assignment.starts_with("activation=")) hints.activation = probe.activation;
+  }
+  for (const auto& field : fields_of(probe)) {
+    const auto says = [&](const std::string& assignment) {
+      return assignment.starts_with(field.first + "=");
+    };
+    if (std::ranges::any_of(set, says)) hints.fields.push_back(field);
   }
   hints.heads = probe.heads;
   hints.image_height = probe.image_height;
@@ -303,6 +333,24 @@ void check_config(const nlohmann::json& json, const std::filesystem::path& folde
   }
 }
 
+// Files hold them in bf16, which are other numbers than those that they were rounded from.
+void check_periods(const TensorFiles& files, const std::string& name, ViTConfig& config,
+                   const std::string& file) {
+  const StoredTensor* stored = files.find(name);
+  if (!stored) return;
+  const std::vector<float> found = stored->floats();
+  for (const bool rounded : {false, true}) {
+    config.rotary_rounded = rounded;
+    const std::vector<float> known = rotary_periods(config);
+    const bool same = std::ranges::equal(
+        found, known, [&](float a, float b) { return std::abs(a - b) <= (rounded ? 0 : 1e-5f * b); });
+    if (same) return;
+  }
+  throw Error(ErrorCode::bad_file, file + ": '" + name + "' holds other periods than the powers of " +
+                                       std::to_string(static_cast<uint64_t>(config.rotary_base)) +
+                                       ", expected those, in full or rounded to bf16");
+}
+
 Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const InferHints hints = hints_of(options.set);
   const std::filesystem::path path = find_checkpoint(options.model, warn);
@@ -336,6 +384,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     model.config = infer_config(shapes, naming, file, hints);
     fill_unseen(model.config, naming, hints, file, remarks.assumed);
   }
+  if (!naming.family->periods.empty())
+    check_periods(*files, unwrapped.name_in_file(std::string(naming.family->periods)), model.config, file);
   model.untrained = std::move(remarks.untrained);
   std::string origin = has_config ? shown(config_path) : file;
   for (const std::string& assignment : options.set) {

@@ -10,16 +10,21 @@ namespace vitrine {
 
 namespace {
 
-ViTConfig without_dropout(ViTConfig config) {
+// As in timm, nothing is dropped in here, and the MLP is a plain one.
+ViTConfig of_the_pool(ViTConfig config) {
+  if (config.mlp != MlpKind::plain) config.activation = Activation::gelu;
   config.dropout = 0;
+  config.mlp_hidden = config.pooling_hidden();
+  config.mlp = MlpKind::plain;
+  config.mlp_norm = false;
+  config.mlp_bias = true;
   return config;
 }
 
 }  // namespace
 
-// As in timm, nothing is dropped in here.
 AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
-    : ModuleBase(without_dropout(config), std::move(name)), mlp_(config_, path("mlp")) {
+    : ModuleBase(of_the_pool(config), std::move(name)), mlp_(config_, path("mlp")) {
   const uint64_t dim = config.dim;
   declare(Module::pool_latent, Leaf::whole, "latent", {1, dim});
   declare_linear(Module::pool_q, "q", dim, dim);
@@ -49,13 +54,13 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
   // The same query for all images: projected once.
   const ValueId q = repeat(graph, path("q.repeat"), linear("q", latent, {}, dtype), batch);
   const ValueId kv = linear("kv", patches, {}, dtype);
-  const uint64_t width = dim / config_.heads;
+  const uint64_t heads = config_.pooling_heads(), width = dim / heads;
   Values out;
   AttentionValues& attended = out.attention;
   attended = {.q = q,
               .k = kv,
               .v = kv,
-              .options = {.heads = config_.heads,
+              .options = {.heads = heads,
                           .key_width = width,
                           .value_width = width,
                           .v_offset = dim,

@@ -5,8 +5,8 @@
 
 namespace vitrine {
 
-// A learned query attends to the patches, as many heads as in the blocks; behind the projection comes
-// x + mlp(norm(x)), with the MLP of the blocks.
+// A learned query attends to the patches (with pool_prefix to all tokens) in pool_heads; behind the
+// projection comes x + mlp(norm(x)), with a plain MLP.
 class AttentionPool : public ModuleBase {
  public:
   explicit AttentionPool(const ViTConfig& config, std::string name = {});

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <thread>
 #include <vector>
 
+#include "model/vit/rotary_table.h"
 #include "runtime/util/philox.h"
 
 namespace vitrine {
@@ -84,12 +86,48 @@ uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
   }
 }
 
+// As the paper on mixed axes draws them: of each head a direction at random and the one at a right angle to
+// it.
+void fill_frequencies(const ViTConfig& c, const RandomStream& stream, std::span<float> values) {
+  const uint64_t pairs = c.head_key_width() / 2, half = pairs / 2, axis = values.size() / 2;
+  std::vector<float> turns(axis / pairs);
+  fill_random(turns, stream,
+              [](uint32_t word) { return static_cast<float>(2 * std::numbers::pi * uniform_from(word)); });
+  for (uint64_t i = 0; i < axis; ++i) {
+    const uint64_t pair = i % pairs;
+    const double size =
+        std::pow(c.rotary_base, -static_cast<double>(pair % half) / static_cast<double>(half));
+    const double turn = static_cast<double>(turns[i / pairs]) + (pair < half ? 0 : std::numbers::pi / 2);
+    values[i] = static_cast<float>(size * std::cos(turn));
+    values[axis + i] = static_cast<float>(size * std::sin(turn));
+  }
+}
+
+void fill_fixed(const Parameter& parameter, const ViTConfig& c, uint64_t seed, std::span<float> values) {
+  if (parameter.module == Module::qkv_mask) {
+    std::ranges::fill(values, 1.0f);
+    std::ranges::fill(values.subspan(c.key_columns(), c.key_columns()), 0.0f);
+  } else if (parameter.module == Module::rotary) {
+    std::vector<float> frequencies;
+    if (c.rotary_learned) {
+      frequencies.resize(frequencies_shape(c).elements());
+      fill_frequencies(c, RandomStream(seed, hash_of(canonical_path(Module::rotary_frequencies))),
+                       frequencies);
+    }
+    std::ranges::copy(rotary_table(c, frequencies, parameter.block), values.begin());
+  } else {
+    std::ranges::copy(sincos_positions(c.position_rows(), c.dim), values.begin());
+  }
+}
+
 }  // namespace
 
 void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t seed, std::span<float> values) {
   const RandomStream stream(seed, hash_of(parameter.name));
   if (parameter.fixed) {
-    std::ranges::copy(sincos_positions(c.position_rows(), c.dim), values.begin());
+    fill_fixed(parameter, c, seed, values);
+  } else if (parameter.module == Module::rotary_frequencies) {
+    fill_frequencies(c, stream, values);
   } else if (parameter.is_norm()) {
     std::ranges::fill(values, parameter.leaf == Leaf::weight ? 1.0f : 0.0f);
   } else if (parameter.module == Module::scale1 || parameter.module == Module::scale2) {

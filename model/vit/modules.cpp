@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/vit/rotary_table.h"
 #include "runtime/ops/attention/plain_attention.h"
+#include "runtime/ops/attention/rotary.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/gated_product.h"
 #include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/moves/reshape.h"
+#include "runtime/ops/moves/slice.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/grouped_matmul.h"
 #include "runtime/ops/products/matmul.h"
@@ -18,6 +22,13 @@ namespace {
 
 std::string dotted(std::string_view name, std::string_view leaf) {
   return name.empty() ? std::string(leaf) : std::string(name) + "." + std::string(leaf);
+}
+
+// Of the angles that all blocks turn by; it belongs to no module.
+constexpr std::string_view shared_rotary = "rope";
+
+bool has_named(std::span<const Parameter> parameters, std::string_view name) {
+  return std::ranges::find(parameters, name, &Parameter::name) != parameters.end();
 }
 
 // Adds the residual to what a branch gives, of which some samples are dropped.
@@ -43,17 +54,21 @@ void ModuleBase::declare_linear(Module module, std::string_view at, uint64_t out
   if (bias) declare(module, Leaf::bias, at, {out});
 }
 
-void ModuleBase::declare_norm(Module module, std::string_view at) {
-  declare(module, Leaf::weight, at, {config_.dim});
-  declare(module, Leaf::bias, at, {config_.dim});
+void ModuleBase::declare_norm(Module module, std::string_view at, uint64_t width) {
+  declare(module, Leaf::weight, at, {width});
+  declare(module, Leaf::bias, at, {width});
 }
 
+// What several parts share is declared once.
 void ModuleBase::declare_all_of(const ModuleBase& part, uint64_t block) {
   for (Parameter parameter : part.parameters()) {
+    if (parameter.name == shared_rotary && has_named(parameters_, shared_rotary)) continue;
     if (block) parameter.block = block;
     parameters_.push_back(std::move(parameter));
   }
 }
+
+bool ModuleBase::has(std::string_view leaf) const { return has_named(parameters_, path(leaf)); }
 
 const Parameter& ModuleBase::parameter(std::string_view leaf) const {
   const std::string full = path(leaf);
@@ -103,7 +118,8 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
   const ValueId weight = constant(builder, dotted(at, "weight"), dtype);
-  const ValueId bias = constant(builder, dotted(at, "bias"), dtype);
+  const std::string bias_at = dotted(at, "bias");
+  const ValueId bias = constant_if(has(bias_at), builder, bias_at, dtype);
   if (!builder.training() || (config_.dropout == 0 && epilogue.drop_rate == 0)) {
     return linear(builder, at, std::move(node), x, weight,
                   {.bias = bias, .scale = epilogue.scale, .residual = epilogue.residual, .out = DType::f32});
@@ -132,6 +148,7 @@ ValueId PatchEmbed::operator()(GraphBuilder& builder, ValueId image) const {
 }
 
 Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
+  const uint64_t keys = config.key_columns(), values = config.value_columns();
   if (config.per_head_maps) {
     const auto maps = [&](Module module, std::string_view at, uint64_t width) {
       declare(module, Leaf::weight, at, {config.heads, width, config.dim / config.heads});
@@ -141,10 +158,121 @@ Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(con
     maps(Module::k, "k", config.head_key_width());
     maps(Module::v, "v", config.head_value_width());
   } else {
-    declare_linear(Module::qkv, "qkv", 2 * config.key_columns() + config.value_columns(), config.dim,
-                   config.qkv_bias);
+    declare_linear(Module::qkv, "qkv", 2 * keys + values, config.dim, config.qkv_bias);
+    if (config.qkv_bias && !config.key_bias) {
+      declare(Module::qkv_mask, Leaf::whole, "qkv.bias_mask", {2 * keys + values});
+      parameters_.back().fixed = true;
+    }
   }
-  if (config.projection) declare_linear(Module::projection, "proj", config.dim, config.value_columns());
+  if (config.head_norm) {
+    declare_norm(Module::q_norm, "q_norm", config.head_key_width());
+    declare_norm(Module::k_norm, "k_norm", config.head_key_width());
+  }
+  if (config.rotary != Rotary::none) {
+    declare(Module::rotary, Leaf::whole, shared_rotary, rotary_table_shape(config));
+    parameters_.back().fixed = true;
+    if (!config.rotary_learned) parameters_.back().name = shared_rotary;
+  }
+  if (config.attention_norm) declare_norm(Module::attention_norm, "norm", values);
+  if (config.projection)
+    declare_linear(Module::projection, "proj", config.dim, values, config.projection_bias);
+}
+
+// While it is learned, what stays 0 of it is made so on every way.
+ValueId Attention::qkv_bias(GraphBuilder& builder, DType dtype) const {
+  if (!config_.qkv_bias) return {};
+  const ValueId bias = constant(builder, "qkv.bias", dtype);
+  if (config_.key_bias || !builder.training()) return bias;
+  return multiply(builder.graph(), path("qkv.bias.masked"), bias,
+                  constant(builder, "qkv.bias_mask", DType::f32));
+}
+
+void Attention::map(GraphBuilder& builder, ValueId x, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const DType dtype = builder.dtype(name_);
+  const ValueId all_maps =
+      config_.per_head_maps ? joined(builder, {"q.weight", "k.weight", "v.weight"}) : ValueId{};
+  const auto take_from_one = [&](ValueId qkv) {
+    out.q = out.k = out.v = qkv;
+    out.options.k_offset = config_.key_columns();
+    out.options.v_offset = 2 * config_.key_columns();
+  };
+  if (all_maps) {
+    const ValueId bias = config_.qkv_bias ? joined(builder, {"q.bias", "k.bias", "v.bias"}) : ValueId{};
+    take_from_one(grouped_matmul(graph, path("qkv"), x, all_maps, bias));
+  } else if (config_.per_head_maps) {
+    const auto map_heads = [&](const std::string& at) {
+      const ValueId weight = constant(builder, at + ".weight", dtype);
+      return grouped_matmul(graph, path(at), x, weight,
+                            constant_if(config_.qkv_bias, builder, at + ".bias", dtype));
+    };
+    out.q = map_heads("q");
+    out.k = map_heads("k");
+    out.v = map_heads("v");
+  } else if (const auto pairs = builder.pairs_of(path("qkv"));
+             !pairs.empty() && pairs.front().rows() != parameter("qkv.weight").shape[0]) {
+    // Pairs of their own: three products, so that each is added where it belongs.
+    const uint64_t keys = config_.key_columns();
+    const auto map_rows = [&](const char* at, uint64_t first, uint64_t rows) {
+      const ValueId bias = config_.qkv_bias ? builder.rows(parameter("qkv.bias"), first, rows) : ValueId{};
+      ValueId out_of = matmul(graph, path(at), x, builder.rows(parameter("qkv.weight"), first, rows),
+                              {.bias = bias, .rounded = builder.rounded()});
+      for (const LowRankPair& pair : pairs) {
+        if (pair.first_row == first) out_of = builder.low_rank(path(at), x, pair, {.residual = out_of});
+      }
+      return out_of;
+    };
+    out.q = map_rows("q", 0, keys);
+    out.k = map_rows("k", keys, keys);
+    out.v = map_rows("v", 2 * keys, config_.value_columns());
+  } else {
+    const ValueId weight = constant(builder, "qkv.weight", dtype);
+    take_from_one(linear(builder, "qkv", path("qkv"), x, weight, {.bias = qkv_bias(builder, dtype)}));
+  }
+}
+
+// Head by head, for which queries and keys become tensors of their own.
+void Attention::norm_heads(GraphBuilder& builder, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const uint64_t width = config_.head_key_width(), columns = config_.key_columns();
+  const auto normed = [&](ValueId x, uint64_t offset, const std::string& at) {
+    const Shape shape = graph.value(x).shape;
+    const DType dtype = graph.value(x).dtype;
+    if (shape[2] != columns) x = slice(graph, path(at + ".in"), x, 2, offset, offset + columns);
+    x = reshape(graph, path(at + ".heads"), x, {shape[0], shape[1], config_.heads, width});
+    x = norm(builder, at, x, dtype);
+    return reshape(graph, path(at + ".columns"), x, {shape[0], shape[1], columns});
+  };
+  const ValueId q = normed(out.q, out.options.q_offset, "q_norm");
+  out.k = normed(out.k, out.options.k_offset, "k_norm");
+  out.q = q;
+  out.options.q_offset = out.options.k_offset = 0;
+}
+
+void Attention::turn(GraphBuilder& builder, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const std::string at = config_.rotary_learned ? path(shared_rotary) : std::string(shared_rotary);
+  const auto table = std::ranges::find(parameters_, at, &Parameter::name);
+  const ValueId angles = builder.constant(*table, DType::f32);
+  RotaryOptions options{
+      .width = config_.head_key_width(),
+      .pairs = config_.rotary == Rotary::halves ? RotaryPairs::halves : RotaryPairs::neighbours};
+  const auto turned = [&](const char* node, ValueId x, uint64_t heads, uint64_t with_others) {
+    options.turned = heads;
+    options.heads = with_others;
+    return rotary(graph, path(node), x, angles, options);
+  };
+  if (out.q != out.k) {
+    out.q = turned("q_rotary", out.q, config_.heads, config_.heads);
+    out.k = turned("k_rotary", out.k, config_.heads, config_.heads);
+    return;
+  }
+  // For the derivative, values come along: then one tensor of gradients belongs to all three.
+  const uint64_t both = 2 * config_.heads, values = config_.value_columns() / options.width;
+  const bool along = builder.training() && config_.value_columns() % options.width == 0;
+  const bool one = out.v == out.q;
+  out.q = out.k = turned("rotary", out.q, both, along ? both + values : both);
+  if (one && along) out.v = out.q;
 }
 
 AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps,
@@ -164,46 +292,9 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.options.drop_stream = builder.next_stream();
     out.options.step = builder.step();
   }
-  const ValueId all_maps =
-      config_.per_head_maps ? joined(builder, {"q.weight", "k.weight", "v.weight"}) : ValueId{};
-  const auto take_from_one = [&](ValueId qkv) {
-    out.q = out.k = out.v = qkv;
-    out.options.k_offset = config_.key_columns();
-    out.options.v_offset = 2 * config_.key_columns();
-  };
-  if (all_maps) {
-    const ValueId bias = config_.qkv_bias ? joined(builder, {"q.bias", "k.bias", "v.bias"}) : ValueId{};
-    take_from_one(grouped_matmul(graph, path("qkv"), x, all_maps, bias));
-  } else if (config_.per_head_maps) {
-    const auto map = [&](const std::string& at) {
-      const ValueId weight = constant(builder, at + ".weight", dtype);
-      return grouped_matmul(graph, path(at), x, weight,
-                            constant_if(config_.qkv_bias, builder, at + ".bias", dtype));
-    };
-    out.q = map("q");
-    out.k = map("k");
-    out.v = map("v");
-  } else if (const auto pairs = builder.pairs_of(path("qkv"));
-             !pairs.empty() && pairs.front().rows() != parameter("qkv.weight").shape[0]) {
-    // Pairs of their own: three products, so that each is added where it belongs.
-    const uint64_t keys = config_.key_columns();
-    const auto map = [&](const char* at, uint64_t first, uint64_t rows) {
-      const ValueId bias = config_.qkv_bias ? builder.rows(parameter("qkv.bias"), first, rows) : ValueId{};
-      ValueId out_of = matmul(graph, path(at), x, builder.rows(parameter("qkv.weight"), first, rows),
-                              {.bias = bias, .rounded = builder.rounded()});
-      for (const LowRankPair& pair : pairs) {
-        if (pair.first_row == first) out_of = builder.low_rank(path(at), x, pair, {.residual = out_of});
-      }
-      return out_of;
-    };
-    out.q = map("q", 0, keys);
-    out.k = map("k", keys, keys);
-    out.v = map("v", 2 * keys, config_.value_columns());
-  } else {
-    const ValueId weight = constant(builder, "qkv.weight", dtype);
-    take_from_one(linear(builder, "qkv", path("qkv"), x, weight,
-                         {.bias = constant_if(config_.qkv_bias, builder, "qkv.bias", dtype)}));
-  }
+  map(builder, x, out);
+  if (config_.head_norm) norm_heads(builder, out);
+  if (config_.rotary != Rotary::none) turn(builder, out);
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
     const PlainAttentionResult plain = plain_attention(graph, node, out.q, out.k, out.v, out.options);
@@ -215,10 +306,12 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.heads = fused.out;
     out.lse = fused.lse;
   }
+  ValueId heads = out.heads;
+  if (config_.attention_norm) heads = norm(builder, "norm", heads, dtype);
   if (config_.projection) {
-    out.out = project(builder, path("proj"), out.heads, epilogue);
+    out.out = project(builder, path("proj"), heads, epilogue);
   } else {
-    out.out = end_branch(builder, node, out.heads, epilogue);
+    out.out = end_branch(builder, node, heads, epilogue);
   }
   return out;
 }
@@ -230,8 +323,9 @@ ValueId Attention::project(GraphBuilder& builder, std::string node, ValueId head
 
 Mlp::Mlp(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
   const uint64_t branches = config.mlp == MlpKind::swiglu ? 2 : 1;
-  declare_linear(Module::fc1, "fc1", branches * config.mlp_width(), config.dim);
-  declare_linear(Module::fc2, "fc2", config.dim, config.mlp_width());
+  declare_linear(Module::fc1, "fc1", branches * config.mlp_width(), config.dim, config.mlp_bias);
+  if (config.mlp_norm) declare_norm(Module::mlp_norm, "norm", config.mlp_width());
+  declare_linear(Module::fc2, "fc2", config.dim, config.mlp_width(), config.mlp_bias);
 }
 
 MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue) const {
@@ -242,11 +336,12 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
   const ValueId fc1 = constant(builder, "fc1.weight", dtype);
   MlpValues out;
   out.hidden = linear(builder, "fc1", path("fc1"), x, fc1,
-                      {.bias = constant(builder, "fc1.bias", dtype),
+                      {.bias = constant_if(config_.mlp_bias, builder, "fc1.bias", dtype),
                        .activation = gated ? Activation::none : config_.activation});
   if (gated) out.hidden = gated_product(graph, path("gate"), out.hidden, config_.activation);
   out.hidden = builder.dropout(path("hidden.dropout"), out.hidden, config_.dropout);
-  out.out = last_linear(builder, "fc2", path("fc2"), out.hidden, epilogue);
+  const ValueId normed = config_.mlp_norm ? norm(builder, "norm", out.hidden, dtype) : out.hidden;
+  out.out = last_linear(builder, "fc2", path("fc2"), normed, epilogue);
   return out;
 }
 
@@ -264,11 +359,27 @@ Block::Block(const ViTConfig& config, std::string name, uint64_t index)
   }
 }
 
+// Of a branch that is normalised behind: what follows its norm.
+ValueId Block::behind(GraphBuilder& builder, std::string_view norm_at, ValueId branch,
+                      ValueId residual) const {
+  const ValueId normed = norm(builder, norm_at, branch, DType::f32);
+  return end_branch(builder, path(norm_at), normed, {.residual = residual, .drop_rate = drop_rate_});
+}
+
 BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps) const {
+  BlockValues out{.in = x};
+  if (config_.post_norm) {
+    out.normed1 = x;
+    out.attention = attention_.values(builder, x, keeps);
+    out.attention.out = behind(builder, "norm1", out.attention.out, x);
+    out.normed2 = out.attention.out;
+    out.mlp = mlp_.values(builder, out.normed2);
+    out.mlp.out = behind(builder, "norm2", out.mlp.out, out.normed2);
+    return out;
+  }
   const auto scale = [&](std::string_view at) {
     return constant_if(config_.layer_scale, builder, at, DType::f32);
   };
-  BlockValues out{.in = x};
   out.normed1 = norm(builder, "norm1", x, builder.dtype(attention_.name()));
   out.attention = attention_.values(builder, out.normed1, keeps,
                                     {.scale = scale("ls1.gamma"), .residual = x, .drop_rate = drop_rate_});

@@ -49,10 +49,12 @@ class ModuleBase {
   // "NAME.leaf", or the leaf alone where the module has no name.
   std::string path(std::string_view leaf) const;
   const Parameter& parameter(std::string_view leaf) const;  // throws where it has none
+  bool has(std::string_view leaf) const;
 
   void declare(Module module, Leaf leaf, std::string_view at, Shape shape);
   void declare_linear(Module module, std::string_view at, uint64_t out, uint64_t in, bool bias = true);
-  void declare_norm(Module module, std::string_view at);
+  void declare_norm(Module module, std::string_view at) { declare_norm(module, at, config_.dim); }
+  void declare_norm(Module module, std::string_view at, uint64_t width);
   void declare_all_of(const ModuleBase& part, uint64_t block = 0);
 
   // The declared parameter of this name, of which only the end is given.
@@ -97,7 +99,8 @@ struct AttentionValues {
   ValueId out;              // [B, N, dim], behind the projection and the epilogue
 };
 
-// Multi-head self-attention: heads, key_width, value_width, qkv_bias, qk_scale, per_head_maps, projection.
+// Multi-head self-attention: heads, key_width, value_width, qkv_bias, key_bias, head_norm, qk_scale,
+// per_head_maps, attention_norm, projection, projection_bias, and the rotary ones.
 class Attention : public ModuleBase {
  public:
   explicit Attention(const ViTConfig& config, std::string name = {});
@@ -110,6 +113,13 @@ class Attention : public ModuleBase {
   // The layer W_o alone, on the heads' outputs; the config must have it.
   ValueId project(GraphBuilder& builder, std::string node, ValueId heads,
                   const Epilogue& epilogue = {}) const;
+
+ private:
+  // What the attention is to be given, as linear maps of x.
+  void map(GraphBuilder& builder, ValueId x, AttentionValues& out) const;
+  ValueId qkv_bias(GraphBuilder& builder, DType dtype) const;
+  void norm_heads(GraphBuilder& builder, AttentionValues& out) const;
+  void turn(GraphBuilder& builder, AttentionValues& out) const;
 };
 
 struct MlpValues {
@@ -117,7 +127,8 @@ struct MlpValues {
   ValueId out;     // [B, N, dim] f32
 };
 
-// Two linear layers with an activation (MlpKind::plain) or a gated product (MlpKind::swiglu) between them.
+// Two linear layers with an activation (MlpKind::plain) or a gated product (MlpKind::swiglu) between them;
+// with mlp_norm, a norm behind that.
 class Mlp : public ModuleBase {
  public:
   explicit Mlp(const ViTConfig& config, std::string name = {});
@@ -133,7 +144,8 @@ struct BlockValues {
   MlpValues mlp;              // its `out` is the block's
 };
 
-// A pre-norm encoder block: x + ls1(attn(norm1(x))), then x + ls2(mlp(norm2(x))).
+// An encoder block: x + ls1(attn(norm1(x))), then x + ls2(mlp(norm2(x))); with post_norm x + norm1(attn(x)),
+// then x + norm2(mlp(x)).
 class Block : public ModuleBase {
  public:
   // `index` is the block's place in its model: the parameters' `block`, and how often training drops it.
@@ -146,6 +158,8 @@ class Block : public ModuleBase {
   BlockValues values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps = {}) const;
 
  private:
+  ValueId behind(GraphBuilder& builder, std::string_view norm_at, ValueId branch, ValueId residual) const;
+
   Attention attention_;
   Mlp mlp_;
   double drop_rate_ = 0;

@@ -9,7 +9,8 @@ namespace vitrine {
 bool Parameter::is_norm() const {
   return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
          module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
-         module == Module::fc_norm;
+         module == Module::fc_norm || module == Module::q_norm || module == Module::k_norm ||
+         module == Module::attention_norm || module == Module::mlp_norm;
 }
 
 bool Parameter::is_matrix() const { return leaf == Leaf::weight && !is_norm(); }
@@ -28,18 +29,30 @@ std::string_view canonical_path(Module module) {
       return "reg_token";
     case Module::positions:
       return "pos_embed";
+    case Module::rotary:
+      return "rope";
+    case Module::rotary_frequencies:
+      return "rope.freqs";
     case Module::pre_norm:
       return "norm_pre";
     case Module::norm1:
       return "blocks.*.norm1";
     case Module::qkv:
       return "blocks.*.attn.qkv";
+    case Module::qkv_mask:
+      return "blocks.*.attn.qkv.bias_mask";
     case Module::q:
       return "blocks.*.attn.q";
     case Module::k:
       return "blocks.*.attn.k";
     case Module::v:
       return "blocks.*.attn.v";
+    case Module::q_norm:
+      return "blocks.*.attn.q_norm";
+    case Module::k_norm:
+      return "blocks.*.attn.k_norm";
+    case Module::attention_norm:
+      return "blocks.*.attn.norm";
     case Module::projection:
       return "blocks.*.attn.proj";
     case Module::scale1:
@@ -48,6 +61,8 @@ std::string_view canonical_path(Module module) {
       return "blocks.*.norm2";
     case Module::fc1:
       return "blocks.*.mlp.fc1";
+    case Module::mlp_norm:
+      return "blocks.*.mlp.norm";
     case Module::fc2:
       return "blocks.*.mlp.fc2";
     case Module::scale2:

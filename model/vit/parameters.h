@@ -20,16 +20,23 @@ enum class Module : uint8_t {
   distillation_token,
   registers,
   positions,
+  rotary,              // the angles of rotary positions, computed
+  rotary_frequencies,  // what these are computed of, where they are learned
   pre_norm,
   norm1,
   qkv,
+  qkv_mask,  // 0 where a bias is to stay 0, else 1
   q,
   k,
   v,
+  q_norm,
+  k_norm,
+  attention_norm,
   projection,
   scale1,
   norm2,
   fc1,
+  mlp_norm,
   fc2,
   scale2,  // of a block
   norm,
@@ -55,6 +62,9 @@ struct Parameter {
   uint64_t block = 0;
   Shape shape;
   bool fixed = false;  // computed from the config (sine-cosine positions), never read from a file
+  // Read and written, while no graph reads it, so that training leaves it as it is: fixed ones are made of
+  // it.
+  bool aside = false;
 
   bool learned() const { return !fixed; }
   // True for the matrices that are stored in the graph's dtype; all else is f32.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "model/vit/rotary_table.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/unary.h"
@@ -58,6 +59,10 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
     parameters_.back().fixed = c.positions == Positions::sincos;
   }
   declare_all_of(patch_embed_);
+  if (c.rotary_learned) {
+    declare(Module::rotary_frequencies, Leaf::whole, "rope.freqs", frequencies_shape(c));
+    parameters_.back().aside = true;
+  }
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
   for (const Block& block : blocks_) declare_all_of(block);
   if (c.final_norm) declare_norm(Module::norm, "norm");
@@ -136,26 +141,26 @@ ValueId VisionTransformer::token(GraphBuilder& builder, ValueId x, uint64_t inde
 // [B, pooled_width], in `out`.
 ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const {
   Graph& graph = builder.graph();
-  const uint64_t first = config_.prefix_tokens(), patches = config_.patches();
+  const uint64_t first = config_.first_pooled(), count = config_.tokens() - first;
   switch (config_.pool) {
     case Pool::token:
       return token(builder, x, 0, "class_token", out);
     case Pool::mean:
       if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
-      x = pool_mean(graph, path("pool"), x, first, patches);
+      x = pool_mean(graph, path("pool"), x, first, count);
       if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
       break;
     case Pool::token_and_mean: {
       if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
       const ValueId class_token = pool_token(graph, path("class_token"), x, 0);
-      const ValueId mean = pool_mean(graph, path("mean"), x, first, patches);
+      const ValueId mean = pool_mean(graph, path("mean"), x, first, count);
       x = concat(graph, path("pool"), {class_token, mean}, -1);
       break;
     }
     case Pool::attention: {
       const DType dtype = builder.dtype(attention_pool_->name());
       if (config_.final_norm) x = norm(builder, "norm", x, dtype);
-      if (first) x = slice(graph, path("patches"), x, 1, first, first + patches);
+      if (first) x = slice(graph, path("patches"), x, 1, first, first + count);
       x = convert(graph, path("patches.convert"), x, dtype);
       const AttentionPool::Values values = attention_pool_->values(builder, x, tap && tap->keeps.lse);
       if (tap && tap->look) tap->look(builder, {.attention = values.attention});

@@ -19,6 +19,9 @@ constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
 constexpr std::array<EnumName<Positions>, 3> position_names{
     {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
+constexpr std::array<EnumName<NormKind>, 2> norm_names{{{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}};
+constexpr std::array<EnumName<Rotary>, 3> rotary_names{
+    {{Rotary::none, "none"}, {Rotary::neighbours, "neighbours"}, {Rotary::halves, "halves"}}};
 constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
@@ -42,6 +45,8 @@ constexpr std::array<EnumName<Activation>, 6> activation_names{{{Activation::non
 
 const auto& names_of(MlpKind) { return mlp_names; }
 const auto& names_of(Positions) { return position_names; }
+const auto& names_of(NormKind) { return norm_names; }
+const auto& names_of(Rotary) { return rotary_names; }
 const auto& names_of(PositionSpan) { return span_names; }
 const auto& names_of(PositionResize) { return resize_names; }
 const auto& names_of(Pool) { return pool_names; }
@@ -74,23 +79,42 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("position_resize", c.position_resize);
   visit("position_offset", c.position_offset);
   visit("pre_norm", c.pre_norm);
+  visit("rotary", c.rotary);
+  visit("rotary_base", c.rotary_base);
+  visit("rotary_offset", c.rotary_offset);
+  visit("rotary_reference", c.rotary_reference);
+  visit("rotary_centered", c.rotary_centered);
+  visit("rotary_columns_first", c.rotary_columns_first);
+  visit("rotary_rounded", c.rotary_rounded);
+  visit("rotary_learned", c.rotary_learned);
   visit("dim", c.dim);
   visit("depth", c.depth);
   visit("heads", c.heads);
   visit("key_width", c.key_width);
   visit("value_width", c.value_width);
   visit("qkv_bias", c.qkv_bias);
+  visit("key_bias", c.key_bias);
+  visit("head_norm", c.head_norm);
   visit("qk_scale", c.qk_scale);
   visit("per_head_maps", c.per_head_maps);
+  visit("attention_norm", c.attention_norm);
   visit("projection", c.projection);
+  visit("projection_bias", c.projection_bias);
   visit("mlp", c.mlp);
   visit("mlp_hidden", c.mlp_hidden);
+  visit("mlp_bias", c.mlp_bias);
+  visit("mlp_norm", c.mlp_norm);
   visit("activation", c.activation);
   visit("layer_scale", c.layer_scale);
   visit("layer_scale_init", c.layer_scale_init);
+  visit("post_norm", c.post_norm);
+  visit("norm", c.norm);
   visit("eps", c.eps);
   visit("final_norm", c.final_norm);
   visit("pool", c.pool);
+  visit("pool_prefix", c.pool_prefix);
+  visit("pool_heads", c.pool_heads);
+  visit("pool_hidden", c.pool_hidden);
   visit("fc_norm", c.fc_norm);
   visit("representation_size", c.representation_size);
   visit("embedding_size", c.embedding_size);
@@ -159,6 +183,8 @@ std::string text_of(Enum value) {
 
 std::string_view name_of(MlpKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
+std::string_view name_of(NormKind kind) { return enum_text(kind); }
+std::string_view name_of(Rotary rotary) { return enum_text(rotary); }
 std::string_view name_of(PositionSpan span) { return enum_text(span); }
 std::string_view name_of(PositionResize resize) { return enum_text(resize); }
 std::string_view name_of(Pool pool) { return enum_text(pool); }
@@ -269,9 +295,10 @@ double flops(const ViTConfig& c, uint64_t batch) {
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {
-    const double p = static_cast<double>(c.patches());
-    shared = d * d;                                               // the query
-    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * hidden;  // k and v, attention, W_o, MLP
+    const double p = static_cast<double>(c.tokens() - c.first_pooled());
+    shared = d * d;  // the query
+    // k and v, attention, W_o, MLP
+    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * static_cast<double>(c.pooling_hidden());
   }
   total += static_cast<double>(c.feature_width() * c.classes * (c.distilled_head ? 2 : 1));
   return 2 * (total * static_cast<double>(batch) + shared);

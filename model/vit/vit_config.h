@@ -15,6 +15,11 @@ namespace vitrine {
 
 enum class MlpKind : uint8_t { plain, swiglu };
 enum class Positions : uint8_t { none, learned, sincos };
+// LayerNorm, or its kin without a mean and a bias.
+enum class NormKind : uint8_t { layer, rms };
+// How the columns of a head make the pairs that are turned by a patch's place: 2i and 2i + 1, or i and i +
+// half the head's width.
+enum class Rotary : uint8_t { none, neighbours, halves };
 // Which tokens get a row of the position table.
 enum class PositionSpan : uint8_t { patches, class_and_patches, all };
 // How a learned table is resampled for another image size. bicubic_corners puts the corners of both grids
@@ -28,6 +33,8 @@ enum class InitRule : uint8_t { vit, torch };
 
 std::string_view name_of(MlpKind kind);
 std::string_view name_of(Positions positions);
+std::string_view name_of(NormKind kind);
+std::string_view name_of(Rotary rotary);
 std::string_view name_of(PositionSpan span);
 std::string_view name_of(PositionResize resize);
 std::string_view name_of(Pool pool);
@@ -52,6 +59,18 @@ struct ViTConfig {
       0;                  // added to the new grid's extents when it is resampled: model/vit/position_table.h
   bool pre_norm = false;  // a LayerNorm in front of the first block
 
+  // Rotary positions, of patches alone: queries and keys are turned by angles, those of the first half of the
+  // pairs by a patch's row, the others by its column. Pair b of a half has the angle place / base^(b / pairs
+  // of a half); see model/vit/rotary_table.h for the places.
+  Rotary rotary = Rotary::none;
+  double rotary_base = 10000;
+  double rotary_offset = 0;       // of rows and columns
+  uint64_t rotary_reference = 0;  // how many rows and columns the grid is taken to have; 0: as many as it has
+  bool rotary_centered = false;   // places go from -2π to 2π, whatever the grid
+  bool rotary_columns_first = false;
+  bool rotary_rounded = false;  // the periods base^(b / ..) are rounded to bf16
+  bool rotary_learned = false;  // each block and head has angles of its own for a row and for a column
+
   // Blocks.
   uint64_t dim = 768;
   uint64_t depth = 12;
@@ -59,21 +78,32 @@ struct ViTConfig {
   uint64_t key_width = 0;    // of a head; 0: dim / heads
   uint64_t value_width = 0;  // of a head; 0: dim / heads
   bool qkv_bias = true;
+  bool key_bias = true;        // false: where queries and values have one, keys have none
+  bool head_norm = false;      // each head's queries and keys are normalised
   double qk_scale = 0;         // 0: key_width^-0.5
   bool per_head_maps = false;  // q, k and v of head h see only slice h of the token
   bool causal = false;  // a token sees those in front of it alone: text towers, and never a file of pictures
-  bool projection = true;  // the linear layer behind the concatenated heads
+  bool attention_norm = false;  // a norm on the concatenated heads
+  bool projection = true;       // the linear layer behind the concatenated heads
+  bool projection_bias = true;
   MlpKind mlp = MlpKind::plain;
   uint64_t mlp_hidden = 0;  // 0: 4 dim; swiglu: two thirds of that, rounded up to a multiple of 8
+  bool mlp_bias = true;
+  bool mlp_norm = false;  // a norm in front of the second layer
   Activation activation = Activation::gelu;
   bool layer_scale = false;
   double layer_scale_init = 1e-5;
-  double eps = 1e-6;  // of every LayerNorm
+  bool post_norm = false;  // a block's norms are behind its branches, not in front of them
+  NormKind norm = NormKind::layer;
+  double eps = 1e-6;  // of every norm
 
   // From tokens to the result.
   bool final_norm = true;  // on all tokens, before pooling
   Pool pool = Pool::token;
-  bool fc_norm = false;              // on the pooled features
+  bool pool_prefix = false;  // the mean, or what is attended to, are all tokens, not the patches alone
+  uint64_t pool_heads = 0;   // of Pool::attention; 0: heads
+  uint64_t pool_hidden = 0;  // of its MLP; 0: mlp_hidden
+  bool fc_norm = false;      // on the pooled features
   uint64_t representation_size = 0;  // a linear layer and tanh before the head; 0: none
   uint64_t embedding_size = 0;       // a linear layer without bias, CLIP's projection; 0: none
   uint64_t classes = 1000;           // 0: no head, the features are the result
@@ -98,6 +128,10 @@ struct ViTConfig {
   uint64_t value_columns() const { return heads * head_value_width(); }  // of all heads
   double attention_scale() const;
   uint64_t mlp_width() const;  // columns between the two layers of the MLP, after gating
+  uint64_t pooling_heads() const { return pool_heads ? pool_heads : heads; }
+  uint64_t pooling_hidden() const { return pool_hidden ? pool_hidden : mlp_width(); }
+  // Which tokens are pooled where it isn't one alone.
+  uint64_t first_pooled() const { return pool_prefix ? 0 : prefix_tokens(); }
   uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : dim; }
   uint64_t feature_width() const {
     return embedding_size ? embedding_size : representation_size ? representation_size : pooled_width();

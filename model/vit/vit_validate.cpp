@@ -57,6 +57,10 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
   check.range("value_width", c.head_value_width(), 1, max_head_width);
   check.range("mlp_hidden", c.mlp_width(), 1, 8 * max_dim);
   check.require(std::isfinite(c.qk_scale), "qk_scale is not finite");
+  check.require(!c.per_head_maps || (c.key_bias && !c.head_norm),
+                "per_head_maps is true, expected key_bias=true and head_norm=false beside it");
+  check.require(!c.post_norm || !c.layer_scale,
+                "post_norm and layer_scale are true, expected at most one of the two");
   check.require(c.eps > 0 && c.eps < 1,
                 "eps is " + std::to_string(c.eps) + ", expected more than 0 and less than 1");
   check.require(std::isfinite(c.layer_scale_init), "layer_scale_init is not finite");
@@ -69,6 +73,24 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
   }
 }
 
+void check_rotary(const Checker& check, const ViTConfig& c) {
+  if (c.rotary == Rotary::none) {
+    check.require(!c.rotary_learned, "rotary_learned is true and rotary is none, expected rotary=neighbours");
+    return;
+  }
+  check.require(c.head_key_width() % 4 == 0, "rotary is " + std::string(name_of(c.rotary)) +
+                                                 " and the heads are " + std::to_string(c.head_key_width()) +
+                                                 " wide, expected a multiple of 4");
+  check.require(c.rotary_base >= 1 && c.rotary_base <= 1e9,
+                "rotary_base is " + std::to_string(c.rotary_base) + ", expected 1 to 1000000000");
+  check.require(std::abs(c.rotary_offset) <= 65536,
+                "rotary_offset is " + std::to_string(c.rotary_offset) + ", expected at most 65536");
+  check.range("rotary_reference", c.rotary_reference, 0, max_image);
+  check.require(!c.rotary_learned || (!c.rotary_centered && !c.rotary_rounded && c.rotary_reference == 0),
+                "rotary_learned is true, expected rotary_centered=false, rotary_rounded=false and "
+                "rotary_reference=0 beside it");
+}
+
 void check_result(const Checker& check, const ViTConfig& c) {
   const bool reads_token = c.pool == Pool::token || c.pool == Pool::token_and_mean;
   check.require(!reads_token || c.class_token,
@@ -76,10 +98,12 @@ void check_result(const Checker& check, const ViTConfig& c) {
   check.require(c.pool != Pool::token_and_mean || !c.fc_norm,
                 "pool is token_and_mean and fc_norm is true, expected at most one of the two");
   if (c.pool == Pool::attention) {
-    check.require(c.mlp == MlpKind::plain, "pool is attention and mlp is swiglu, expected mlp=plain");
-    check.require(c.dim % c.heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
-                                            std::to_string(c.heads) + " heads of the pooling");
-    check.range("dim / heads", c.dim / c.heads, 1, max_head_width);
+    const uint64_t heads = c.pooling_heads();
+    check.range("pool_heads", heads, 1, max_heads);
+    check.range("pool_hidden", c.pooling_hidden(), 1, 8 * max_dim);
+    check.require(c.dim % heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
+                                          std::to_string(heads) + " heads of the pooling");
+    check.range("dim / pool_heads", c.dim / heads, 1, max_head_width);
   }
   check.range("representation_size", c.representation_size, 0, max_dim);
   check.range("embedding_size", c.embedding_size, 0, max_dim);
@@ -105,6 +129,7 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   const Checker check{origin, code};
   check_image(check, *this);
   check_blocks(check, *this);
+  check_rotary(check, *this);
   check_result(check, *this);
   // Counted in floating point first: every factor is in range now, the product may not be.
   const double block = static_cast<double>(dim) *

@@ -65,7 +65,8 @@ std::vector<std::string> check_fixture(const std::filesystem::path& fixture) {
   const std::vector<float> images = NpyFile(fixture / "input.npy").values<float>();
   for (const auto& [name, shape] : meta.at("outputs").items())
     check_output(fixture / (name + ".npy"), model, name, images, meta.at("limits"));
-  CHECK(meta.contains("resized") == (model.config.positions == Positions::learned));
+  CHECK(meta.contains("resized") ==
+        (model.config.positions == Positions::learned || model.config.rotary != Rotary::none));
   if (meta.contains("resized")) {
     options.image_height = meta["resized"]["image_size"][0];
     options.image_width = meta["resized"]["image_size"][1];

@@ -18,7 +18,8 @@ MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transformer_h
 # What model/families/family_tables.cpp knows of timm's names.
 PLAIN = re.compile(
     r"(patch_embed\.(proj|norm)\.(weight|bias)|cls_token|dist_token|reg_token|pos_embed|norm_pre\.\w+|"
-    r"blocks\.\d+\.(norm1|norm2|attn\.qkv|attn\.proj|mlp\.fc1|mlp\.fc2)\.(weight|bias)|blocks\.\d+\.ls[12]\.gamma|"
+    r"blocks\.\d+\.(norm1|norm2|attn\.qkv|attn\.[qkv]_proj|attn\.proj|attn\.norm|attn\.[qk]_norm|mlp\.fc1|mlp\.fc1_[gx]|mlp\.norm|"
+    r"mlp\.fc2)\.(weight|bias)|blocks\.\d+\.(ls[12]\.gamma|gamma_[12]|attn\.[qv]_bias)|rope\.freqs|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
 
@@ -53,35 +54,90 @@ def timm_key(tensors, grid):
     words += ["patch_norm"] * ("patch_embed.norm.weight" in tensors)
     words += ["no_patch_bias"] * ("patch_embed.proj.bias" not in tensors)
     words += ["pre_norm"] * ("norm_pre.weight" in tensors)
-    words += ["layer_scale"] * ("blocks.0.ls1.gamma" in tensors)
-    words += ["no_qkv_bias"] * ("blocks.0.attn.qkv.bias" not in tensors)
-    words += ["swiglu"] * (tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden)
+    words += ["layer_scale"] * ("blocks.0.ls1.gamma" in tensors or "blocks.0.gamma_1" in tensors)
+    biases = [leaf for leaf in ("qkv.bias", "q_bias", "q_proj.bias") if f"blocks.0.attn.{leaf}" in tensors]
+    words += ["no_qkv_bias"] * (not biases)
+    words += ["no_key_bias"] * (biases == ["q_bias"] or biases == ["q_proj.bias"] and "blocks.0.attn.k_proj.bias" not in tensors)
+    words += ["head_norm"] * ("blocks.0.attn.q_norm.weight" in tensors)
+    words += ["attention_norm"] * ("blocks.0.attn.norm.weight" in tensors)
+    words += ["mlp_norm"] * ("blocks.0.mlp.norm.weight" in tensors)
+    words += ["rotary_frequencies"] * ("rope.freqs" in tensors)
+    words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
+    gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
+    words += ["swiglu"] * gated
     words += ["norm"] * ("norm.weight" in tensors) + ["fc_norm"] * ("fc_norm.weight" in tensors)
     words += ["attention_pool"] * ("attn_pool.latent" in tensors)
-    words += ["pre_logits"] * ("pre_logits.fc.weight" in tensors)
+    words += ["pre_logits"] * ("pre_logits.fc.weight" in tensors) + ["gammas"] * ("blocks.0.gamma_1" in tensors)
     return " ".join(words)
 
 
 def timm_lacks(model):
     block = model.blocks[0]
-    if getattr(model, "rope", None) is not None:
-        return "rotary positions are"
-    if type(block).__name__ == "ResPostBlock":
-        return "norms behind the branches of a block are"
+    kind, attention, mlp = type(block).__name__, type(block.attn).__name__, type(block.mlp).__name__
     if type(block.norm1).__name__ != "LayerNorm":
         return "root mean square norms are"
-    if type(block).__name__ != "Block" or type(block.attn).__name__ != "Attention":
+    if getattr(block.attn, "num_kv_groups", 1) != 1:
+        return "keys and values that several heads share are"
+    if getattr(block.attn, "gate", None) is not None:
+        return "gated attention is"
+    if kind not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm"):
         return "blocks of another kind than the plain one are"
+    if attention not in ("Attention", "EvaAttention", "AttentionRope"):
+        return "attention of another kind than the plain one is"
+    if mlp not in ("Mlp", "SwiGLU", "SwiGLUPacked", "GluMlp"):
+        return "another MLP than the plain one and SwiGLU is"
+    rope = getattr(model, "rope", None)
+    if type(rope).__name__ not in ("NoneType", "RotaryEmbeddingCat", "RotaryEmbeddingDinoV3", "RotaryEmbeddingMixed"):
+        return "rotary positions of that kind are"
     if model.patch_embed.dynamic_img_pad:
         return "images that are padded to whole patches are"
+    if model.global_pool not in ("token", "avg", "map"):
+        return f"its pooling ({model.global_pool}) is"
+    return ""
+
+
+def timm_set(model):
+    """What of it no name and no shape shows, as fields of ViTConfig."""
+    fields = {}
+    rope = getattr(model, "rope", None)
+    block = model.blocks[0]
+    if type(block).__name__ in ("ResPostBlock", "EvaBlockPostNorm"):
+        fields["post_norm"] = "true"
+    if rope is not None:
+        halves = getattr(rope, "rotate_half", False)
+        assert halves == block.attn.rotate_half
+        fields["rotary"] = "halves" if halves else "neighbours"
+        fields["rotary_base"] = f"{rope.temperature:g}"
+        offset = getattr(rope, "grid_offset", 0)
+        if offset:
+            fields["rotary_offset"] = f"{offset:g}"
+        reference = getattr(rope, "ref_feat_shape", None)
+        if reference:
+            assert reference[0] == reference[1]
+            fields["rotary_reference"] = str(reference[0])
+        if type(rope).__name__ == "RotaryEmbeddingDinoV3":
+            assert rope.normalize_coords == "separate" and rope.min_period is None
+            fields["rotary_centered"] = "true"
+        else:
+            assert not getattr(rope, "in_pixels", False)
+        if rope.grid_indexing == "xy":
+            fields["rotary_columns_first"] = "true"
     # The pool that Vitrine infers where names and shapes don't tell.
     inferred = "map" if model.attn_pool is not None else (
         "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or model.cls_token is None else "token")
     if model.global_pool != inferred:
-        return f"its pooling ({model.global_pool}) behind these norms is"
-    if model.global_pool != "token" and model.pool_include_prefix and model.num_prefix_tokens > 0:
-        return "pooling that includes the tokens in front of the patches is"
-    return ""
+        fields["pool"] = {"token": "token", "avg": "mean", "map": "attention"}[model.global_pool]
+    # Eva's attention pooling sees all tokens.
+    if model.num_prefix_tokens and (getattr(model, "pool_include_prefix", False) and model.global_pool != "token"
+                                    or type(model).__name__ == "Eva" and model.global_pool == "map"):
+        fields["pool_prefix"] = "true"
+    if model.attn_pool is not None:
+        if model.attn_pool.num_heads != block.attn.num_heads:
+            fields["pool_heads"] = str(model.attn_pool.num_heads)
+        hidden = model.attn_pool.mlp.fc1.out_features
+        if hidden != block.mlp.fc2.in_features:
+            fields["pool_hidden"] = str(hidden)
+    return " ".join(f"{key}={value}" for key, value in fields.items())
 
 
 def timm_rows():
@@ -95,7 +151,7 @@ def timm_rows():
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
         yield ("timm", name, timm_key(tensors, model.patch_embed.grid_size), block.attn.num_heads, activation_of(block), eps,
-               timm_lacks(model))
+               *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 
 
 def torchvision_rows():
@@ -108,14 +164,14 @@ def torchvision_rows():
         block = layers[0]
         dim, _, height, width = model.conv_proj.weight.shape
         key = f"{dim}x{len(layers)}x{block.mlp[0].out_features} {height}x{width} class norm"
-        yield ("torchvision", name, key, block.self_attention.num_heads, activation_of(block), block.ln_1.eps, "")
+        yield ("torchvision", name, key, block.self_attention.num_heads, activation_of(block), block.ln_1.eps, "", "")
 
 
 def main():
     rows = [*timm_rows(), *torchvision_rows()]
     lines = []
-    for family, name, key, heads, activation, eps, lacks in sorted(rows):
-        lines.append(f'    {{"{family}", "{name}", "{key}", {heads}, Activation::{activation}, {eps:g}, "{lacks}"}},')
+    for family, name, key, heads, activation, eps, fields, lacks in sorted(rows):
+        lines.append(f'    {{"{family}", "{name}", "{key}", {heads}, Activation::{activation}, {eps:g}, "{fields}", "{lacks}"}},')
     text = f"""// Made by tests/parity/make_architectures.py from timm {timm.__version__} and torchvision {torchvision.__version__.split("+")[0]}.
 #include "model/families/known_architectures.h"
 

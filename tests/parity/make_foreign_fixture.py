@@ -16,14 +16,8 @@ import transformers
 
 TIMM = {
     "aimv2_large_patch14_224": "an AIMv2",
-    "beit3_base_patch16_224": "a BEiT-3",
     "beit_base_patch16_224": "a BEiT",
     "cait_xxs24_224": "a CaiT",
-    "eva02_base_patch14_224": "an EVA-02",
-    "eva02_base_patch16_clip_224": "an EVA-02",
-    "eva02_enormous_patch14_clip_224": "an EVA",
-    "eva02_tiny_patch14_224": "an EVA",
-    "eva_giant_patch14_224": "an EVA",
     "naflexvit_base_patch16_gap": "a NaFlexViT",
     "naflexvit_base_patch16_siglip": "a NaFlexViT",
     "samvit_base_patch16": "SAM's",
@@ -31,7 +25,6 @@ TIMM = {
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",
     "resnet18": "a convolutional network",
-    "vit_7b_patch16_dinov3": "a DINOv3",
     "vit_base_mci_224": "convolutions in front",
     "vit_base_patch16_18x2_224": "side by side",
     "vit_base_patch16_xp_224": "side by side",
@@ -44,9 +37,6 @@ TIMM = {
     "vit_relpos_base_patch16_224": "relative position bias",
     "vit_relpos_base_patch16_rpn_224": "relative position bias",
     "vit_srelpos_small_patch16_224": "relative position bias",
-    "vit_small_patch16_dinov3": "a DINOv3",
-    "vit_small_patch16_rope_224": "rotary positions",
-    "vit_small_patch16_rope_mixed_224": "rotary positions",
     "test_vit4": "root mean square norms",
 }
 TRANSFORMERS = {
@@ -55,7 +45,6 @@ TRANSFORMERS = {
     "BeitForImageClassification": "a BEiT",
     "BeitModel": "a BEiT",
     "ConvNextModel": "a convolutional network",
-    "DINOv3ViTModel": "a DINOv3",
     "Data2VecVisionModel": "Data2Vec",
     "HieraModel": "stages",
     "JanusVisionModel": "Janus",

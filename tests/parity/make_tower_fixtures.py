@@ -25,6 +25,8 @@ TOWERS = {
     "hf_altclip_vision": ("AltCLIPVisionModel", {}, ("tokens", "features")),
     "hf_blip": ("BlipVisionModel", {}, ("tokens", "features")),
     "hf_blip2": ("Blip2VisionModel", {}, ("tokens", "features")),
+    "hf_dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}, ("tokens", "features")),
+    "hf_dinov3_gated": ("DINOv3ViTModel", {"num_register_tokens": 2, "use_gated_mlp": True, "hidden_act": "silu"}, ("tokens", "features")),
     "hf_ijepa_classifier": ("IJepaForImageClassification", {"num_labels": 5}, ("logits",)),
     "hf_internvl": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
     "hf_internvl_norm": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8], "attention_bias": True,
@@ -49,8 +51,8 @@ def randomised(model):
 
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
-    if isinstance(tower, transformers.InternVLVisionModel):
-        arguments = {}  # it does so unasked
+    if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel)):
+        arguments = {}  # they do so unasked
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64
         arguments["noise"] = torch.arange(patches, dtype=torch.float64)[None].expand(len(images), -1)

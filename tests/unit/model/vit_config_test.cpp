@@ -53,7 +53,7 @@ TEST_CASE("the option --set reads every field that fields_of writes") {
   ViTConfig copy;
   for (const auto& [key, value] : fields_of(config)) set_field(copy, key + "=" + value);
   CHECK(copy == config);
-  CHECK(fields_of(config).size() == 42);
+  CHECK(fields_of(config).size() == 61);
 }
 
 TEST_CASE("the option --set names the field, what was found and what was expected") {
@@ -162,8 +162,15 @@ TEST_CASE("validation names the first field that makes no sense") {
              ContainsSubstring("token_and_mean"));
   CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::token_and_mean, c.fc_norm = true; }),
              ContainsSubstring("fc_norm"));
-  CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::attention, c.mlp = MlpKind::swiglu; }),
-             ContainsSubstring("mlp=plain"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.pool = Pool::attention, c.pool_heads = 7; }),
+             ContainsSubstring("multiple of the 7 heads of the pooling"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.rotary = Rotary::halves, c.key_width = 66; }),
+             ContainsSubstring("a multiple of 4"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.rotary = Rotary::halves, c.rotary_base = 0; }),
+             ContainsSubstring("rotary_base"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.rotary_learned = true; }), ContainsSubstring("rotary_learned"));
+  CHECK_THAT(refused([](ViTConfig& c) { c.post_norm = c.layer_scale = true; }),
+             ContainsSubstring("post_norm"));
   CHECK_THAT(
       refused([](ViTConfig& c) { c.pool = Pool::attention, c.heads = 7, c.key_width = c.value_width = 9; }),
       ContainsSubstring("heads of the pooling"));

@@ -1,0 +1,77 @@
+#include "model/vit/rotary_table.h"
+
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "runtime/util/half.h"
+
+namespace vitrine {
+namespace {
+
+uint64_t pairs_of(const ViTConfig& c) { return c.head_key_width() / 2; }
+
+std::vector<double> places(const ViTConfig& c, uint64_t count) {
+  std::vector<double> along(count);
+  const double n = static_cast<double>(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const double number = static_cast<double>(i) + c.rotary_offset;
+    if (c.rotary_centered) {
+      along[i] = 2 * std::numbers::pi * (2 * (number + 0.5) / n - 1);
+    } else {
+      along[i] = c.rotary_reference ? number / n * static_cast<double>(c.rotary_reference) : number;
+    }
+  }
+  return along;
+}
+
+}  // namespace
+
+Shape rotary_table_shape(const ViTConfig& c) {
+  if (c.rotary_learned) return {c.heads, c.patches(), 2, pairs_of(c)};
+  return {c.patches(), 2, pairs_of(c)};
+}
+
+Shape frequencies_shape(const ViTConfig& c) { return {2, c.depth, c.heads, pairs_of(c)}; }
+
+std::vector<float> rotary_periods(const ViTConfig& c) {
+  const uint64_t half = pairs_of(c) / 2;
+  std::vector<float> periods(half);
+  for (uint64_t i = 0; i < half; ++i) {
+    periods[i] =
+        static_cast<float>(std::pow(c.rotary_base, static_cast<double>(i) / static_cast<double>(half)));
+    if (c.rotary_rounded) periods[i] = bf16_to_f32(f32_to_bf16(periods[i]));
+  }
+  return periods;
+}
+
+std::vector<float> rotary_table(const ViTConfig& c, std::span<const float> frequencies, uint64_t block) {
+  const uint64_t pairs = pairs_of(c), half = pairs / 2, heads = c.rotary_learned ? c.heads : 1;
+  const std::vector<double> rows = places(c, c.grid_height()), columns = places(c, c.grid_width());
+  const std::vector<float> periods = rotary_periods(c);
+  std::vector<float> table;
+  table.reserve(heads * c.patches() * 2 * pairs);
+  std::vector<double> angles(pairs);
+  for (uint64_t head = 0; head < heads; ++head) {
+    for (const double row : rows) {
+      for (const double column : columns) {
+        const double first = c.rotary_columns_first ? column : row,
+                     second = c.rotary_columns_first ? row : column;
+        for (uint64_t pair = 0; pair < pairs; ++pair) {
+          if (c.rotary_learned) {
+            const uint64_t at = (block * c.heads + head) * pairs + pair, axis = c.depth * c.heads * pairs;
+            angles[pair] = first * static_cast<double>(frequencies[at]) +
+                           second * static_cast<double>(frequencies[axis + at]);
+          } else {
+            angles[pair] = (pair < half ? first : second) / static_cast<double>(periods[pair % half]);
+          }
+        }
+        for (const double angle : angles) table.push_back(static_cast<float>(std::cos(angle)));
+        for (const double angle : angles) table.push_back(static_cast<float>(std::sin(angle)));
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Writes the fixtures of timm's architectures beyond the plain Vision Transformer, by timm itself in float64.
+
+  make_timm_fixtures.py [NAME...]        # into fixtures/
+
+Each is made small by timm's own arguments, which its config.json repeats, with random weights, as timm saves it; with what
+it makes of one input, and at another image size. DINOv3 is written once more under its publisher's names.
+"""
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import timm
+import torch
+from safetensors.torch import save_file
+
+HERE = pathlib.Path(__file__).parent
+SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 3, "num_classes": 5}
+RESIZED = (24, 40)
+# Fixture, architecture, arguments besides SMALL.
+MODELS = {
+    "timm_beit3": ("beit3_base_patch16_224", {}),
+    "timm_dinov3": ("vit_small_patch16_dinov3", {}),
+    "timm_dinov3_plus": ("vit_small_plus_patch16_dinov3_qkvb", {}),
+    "timm_eva": ("eva_giant_patch14_224", {}),
+    "timm_eva02": ("eva02_base_patch14_224", {}),
+    "timm_eva02_clip": ("eva02_base_patch16_clip_224", {}),
+    "timm_eva02_enormous": ("eva02_enormous_patch14_clip_224", {}),
+    "timm_eva02_tiny": ("eva02_tiny_patch14_224", {}),
+    "timm_pe_core": ("vit_pe_core_base_patch16_224", {}),
+    "timm_pe_lang": ("vit_pe_lang_large_patch14_448", {}),
+    "timm_pool_prefix": ("test_vit3", {}),
+    "timm_res_post": ("vit_base_patch16_rpn_224", {}),
+    "timm_rope": ("vit_base_patch16_rope_ape_224", {}),
+    "timm_rope_mixed": ("vit_base_patch16_rope_mixed_224", {"depth": 2}),
+    "timm_rope_registers": ("vit_betwixt_patch16_rope_reg4_gap_256", {}),
+    "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
+}
+META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
+        ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
+
+
+def randomised(model):
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.add_(torch.randn(parameter.shape) * (0.1 if parameter.dim() > 1 or "rope" in name else 0.3))
+    return model.eval()
+
+
+def under_publishers_names(model):
+    """Keys' biases are there, and masked; periods are stored, and used, in bf16."""
+    tensors = {}
+    for key, value in model.state_dict().items():
+        if key.endswith("q_bias"):
+            block = key.removesuffix("q_bias")
+            values = model.state_dict()[block + "v_bias"]
+            tensors[block + "qkv.bias"] = torch.cat([value, torch.full_like(value, 7.0), values])
+            tensors[block + "qkv.bias_mask"] = torch.cat([torch.ones_like(value), torch.zeros_like(value), torch.ones_like(value)])
+        elif not key.endswith("v_bias"):
+            for ours, theirs in META:
+                key = key.replace(ours, theirs)
+            tensors[key] = value
+    model.rope.periods = model.rope.periods.bfloat16().float()
+    tensors["rope_embed.periods"] = model.rope.periods.bfloat16()
+    tensors["mask_token"] = torch.zeros(1, model.embed_dim)
+    return tensors
+
+
+def computed(model, images):
+    with torch.no_grad():
+        return model(torch.from_numpy(images).double()).numpy()
+
+
+def write(name, architecture, arguments):
+    folder = HERE / "fixtures" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model = randomised(timm.create_model(architecture, **arguments))
+    published = name.startswith("meta")
+    tensors = under_publishers_names(model) if published else model.state_dict()
+    save_file({key: value.contiguous() for key, value in tensors.items()}, folder / "model.safetensors")
+    if not published:
+        config = {"architecture": architecture, "num_classes": model.num_classes, "model_args": arguments,
+                  "global_pool": model.global_pool}
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    random = np.random.default_rng([ord(c) for c in name])
+    images = random.standard_normal((2, 3, 32, 32)).astype(np.float32)
+    np.save(folder / "input.npy", images)
+    model = model.double()
+    what = "features" if published else "logits"
+    found = computed(model, images)
+    np.save(folder / f"{what}.npy", found)
+    meta = {"covers": f"timm {timm.__version__}, {architecture}", "limits": {"f16": 0.005, "f32": 2e-05},
+            "model": "model.safetensors" if published else ".", "outputs": {what: list(found.shape)}, "set": []}
+    if published:
+        meta["set"] = ["image_size=32", "heads=3"]
+    other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)
+    model.set_input_size(img_size=RESIZED)
+    np.save(folder / "resized_input.npy", other)
+    np.save(folder / f"resized_{what}.npy", computed(model.double(), other))
+    meta["resized"] = {"image_size": list(RESIZED), "output": what}
+    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
+
+
+def main():
+    for name in sys.argv[1:] or MODELS:
+        architecture, others = MODELS[name]
+        torch.manual_seed(sum(ord(c) * (i + 1) for i, c in enumerate(name)))
+        write(name, architecture, {**SMALL, **others})
+        print(name)
+
+
+if __name__ == "__main__":
+    main()
