@@ -8,17 +8,20 @@ std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionSiz
   const std::string h = number(c.heads);
   const std::string dk = number(c.head_key_width()), dv = number(c.head_value_width());
   const std::string maps = c.per_head_maps ? "slice h of X * W_" : "X * W_";
+  std::string turned = c.head_norm ? ", normalised" : "";
+  if (c.rotary != Rotary::none) turned += ", turned by the patch's place";
   std::vector<AttentionRow> rows{
       {"X", {m, n, number(c.dim)}, "the tokens that the attention is given"},
-      {"Q", {m, h, n, dk}, maps + "q, split into heads"},
-      {"K", {m, h, n, dk}, maps + "k, split into heads"},
+      {"Q", {m, h, n, dk}, maps + "q, split into heads" + turned},
+      {"K", {m, h, n, dk}, maps + "k, split into heads" + turned},
       {"V", {m, h, n, dv}, maps + "v, split into heads"},
       {"scores", {m, h, n, n}, "Q * K^T * " + std::to_string(c.attention_scale())},
       {"weights", {m, h, n, n}, "softmax of each row of the scores"},
       {"heads", {m, h, n, dv}, "weights * V"},
       {"concat", {m, n, number(c.value_columns())}, "the heads side by side"},
   };
-  if (c.projection) rows.push_back({"output", {m, n, number(c.dim)}, "concat * W_o"});
+  const std::string given = c.attention_norm ? "norm(concat)" : "concat";
+  if (c.projection) rows.push_back({"output", {m, n, number(c.dim)}, given + " * W_o"});
   return rows;
 }
 

@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 27> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 35> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -27,10 +27,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 27> words{{
     {"attn.q", "queries of all heads side by side"},
     {"attn.k", "keys of all heads side by side"},
     {"attn.v", "values of all heads side by side"},
+    {"attn.q_norm", "queries normalised, head by head"},
+    {"attn.k_norm", "keys normalised, head by head"},
+    {"attn.rotary", "queries and keys turned by their patch's place"},
+    {"attn.q_rotary", "queries turned by their patch's place"},
+    {"attn.k_rotary", "keys turned by their patch's place"},
+    {"attn.norm", "the heads side by side, normalised"},
     {"attn.proj", "the heads mixed by W_o, and the block's input added"},
     {"norm2", "each token normalised, for the MLP"},
     {"mlp", "each token on its own"},
     {"mlp.fc1", "wider, and the activation"},
+    {"mlp.norm", "the wide rows normalised"},
+    {"mlp.gate", "the activated half times the other"},
     {"mlp.fc2", "back to the width, and the attention's result added"},
     {"norm", "each token normalised"},
     {"class_token", "the class token alone"},

@@ -154,7 +154,7 @@ void expose_attention(GraphBuilder& builder, const Attention& attention, const A
   expose(plain.scores, "scores");
   expose(plain.weights, "weights");
   if (attention.config().projection && values.out != result)
-    expose(attention.project(builder, "trace.proj", values.heads), "proj");
+    expose(attention.project(builder, "trace.proj", values.projected), "proj");
   if (values.heads != result) expose(values.heads, "concat");
   expose(values.q, "q");
   if (values.k != values.q) expose(values.k, "k");
@@ -173,7 +173,9 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   const uint64_t dk = c.head_key_width(), dv = c.head_value_width();
   const bool fused = !c.per_head_maps;
   if (fused) {
-    steps.push_back({"qkv(x)", "queries, keys and values of all heads side by side", q.shape});
+    steps.push_back({"qkv(x)",
+                     "queries, keys and values of all heads side by side",
+                     {batch, n, 2 * c.key_columns() + c.value_columns()}});
     if (dk == dv) {
       steps.push_back(
           {"qkv.reshape", "the columns as [q k v, heads, width of a head]", {batch, n, 3, h, dk}});
@@ -181,13 +183,14 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
     }
   }
   const std::string source = fused ? "" : ", each head's map of its own slice of the token";
-  steps.push_back({"q", "the queries" + source, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
-  steps.push_back(
-      {"k", "the keys" + source, {batch, h, n, dk}, slice_of_heads(k, h, fused ? c.key_columns() : 0, dk)});
-  steps.push_back({"v",
-                   "the values" + source,
-                   {batch, h, n, dv},
-                   slice_of_heads(v, h, fused ? 2 * c.key_columns() : 0, dv)});
+  std::string made = source;
+  if (c.head_norm) made += ", normalised head by head";
+  if (c.rotary != Rotary::none) made += ", turned by the patch's place";
+  const uint64_t k_at = tensors.contains("k") ? 0 : c.key_columns();
+  const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
+  steps.push_back({"q", "the queries" + made, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
+  steps.push_back({"k", "the keys" + made, {batch, h, n, dk}, slice_of_heads(k, h, k_at, dk)});
+  steps.push_back({"v", "the values" + source, {batch, h, n, dv}, slice_of_heads(v, h, v_at, dv)});
   steps.push_back({"k.transpose(-2, -1)", "the keys as columns", {batch, h, dk, n}});
   steps.push_back({"scores",
                    "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()),
@@ -201,9 +204,11 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   steps.push_back(
       {"weights @ v", "what each head gathers", {batch, h, n, dv}, slice_of_heads(concat, h, 0, dv)});
   steps.push_back({"concat", "the heads side by side", concat.shape, edges_of_tokens(concat)});
+  if (c.attention_norm) steps.push_back({"norm(concat)", "each row of these normalised", concat.shape});
   if (c.projection) {
     const Tensor& out = found(tensors, "proj", "out");
-    steps.push_back({"proj(concat)", "the heads mixed by W_o", out.shape, slice_of_tokens(out)});
+    steps.push_back({c.attention_norm ? "proj(norm(concat))" : "proj(concat)", "the heads mixed by W_o",
+                     out.shape, slice_of_tokens(out)});
   }
 }
 
@@ -218,6 +223,30 @@ std::string tokens_text(const ViTConfig& c) {
 }
 
 Shape shape_of(const Graph& graph, ValueId id) { return graph.value(id).shape; }
+
+// From the attention's projection to the end of the block.
+std::vector<TraceStep> steps_behind(const ViTConfig& c, const std::string& at, const Graph& graph,
+                                    const BlockValues& values) {
+  const auto added = [&](const std::string& branch, const char* scale, const char* norm) {
+    return "the residual, with " +
+           (c.post_norm     ? norm + ("(" + branch + ")")
+            : c.layer_scale ? scale + (" * " + branch)
+                            : "the " + branch) +
+           " added";
+  };
+  std::vector<TraceStep> steps{
+      {at + " + attention", added("attention", "ls1", "norm1"), shape_of(graph, values.attention.out)}};
+  if (!c.post_norm)
+    steps.push_back({at + ".norm2", "what the MLP is given", shape_of(graph, values.normed2)});
+  steps.push_back({at + ".mlp.fc1", c.mlp == MlpKind::swiglu ? "behind the gate" : "behind the activation",
+                   shape_of(graph, values.mlp.hidden)});
+  if (c.mlp_norm)
+    steps.push_back({at + ".mlp.norm", "each row of these normalised", shape_of(graph, values.mlp.hidden)});
+  steps.push_back({at + ".mlp.fc2", "back at the tokens' width", shape_of(graph, values.mlp.out)});
+  steps.push_back(
+      {at, added("MLP", "ls2", "norm2") + ": what the block returns", shape_of(graph, values.mlp.out)});
+  return steps;
+}
 
 }  // namespace
 
@@ -266,19 +295,9 @@ std::vector<TraceStep> trace_model(PipelineStore& pipelines, const Model& model,
     const Block& block = transformer.blocks()[layer];
     const BlockValues values = block.values(builder, x);
     expose_attention(builder, block.attention(), values.attention, values.mlp.out);
-    before.push_back({at + ".norm1", "x, what the attention is given", shape_of(graph, values.normed1)});
-    behind = {{at + " + attention",
-               c.layer_scale ? "the residual, with ls1 * attention added"
-                             : "the residual, with the attention added",
-               shape_of(graph, values.attention.out)},
-              {at + ".norm2", "what the MLP is given", shape_of(graph, values.normed2)},
-              {at + ".mlp.fc1", c.mlp == MlpKind::swiglu ? "behind the gate" : "behind the activation",
-               shape_of(graph, values.mlp.hidden)},
-              {at + ".mlp.fc2", "back at the tokens' width", shape_of(graph, values.mlp.out)},
-              {at,
-               c.layer_scale ? "the residual, with ls2 * MLP added: what the block returns"
-                             : "the residual, with the MLP added: what the block returns",
-               shape_of(graph, values.mlp.out)}};
+    before.push_back({c.post_norm ? at : at + ".norm1", "x, what the attention is given",
+                      shape_of(graph, values.normed1)});
+    behind = steps_behind(c, at, graph, values);
     return values.mlp.out;
   };
   ModuleRunner runner(pipelines, append, *model.constants, {.dtype = options.dtype, .plan = options.plan});

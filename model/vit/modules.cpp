@@ -306,12 +306,11 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.heads = fused.out;
     out.lse = fused.lse;
   }
-  ValueId heads = out.heads;
-  if (config_.attention_norm) heads = norm(builder, "norm", heads, dtype);
+  out.projected = config_.attention_norm ? norm(builder, "norm", out.heads, dtype) : out.heads;
   if (config_.projection) {
-    out.out = project(builder, path("proj"), heads, epilogue);
+    out.out = project(builder, path("proj"), out.projected, epilogue);
   } else {
-    out.out = end_branch(builder, node, heads, epilogue);
+    out.out = end_branch(builder, node, out.projected, epilogue);
   }
   return out;
 }

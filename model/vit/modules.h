@@ -96,6 +96,7 @@ struct AttentionValues {
   ValueId lse;              // [B, heads, N] f32, if kept
   ValueId scores, weights;  // [B, heads, N, N] f32, if kept
   ValueId heads;            // [B, N, heads * value_width]: the heads' outputs side by side
+  ValueId projected;        // what the projection is given: these, with attention_norm normalised
   ValueId out;              // [B, N, dim], behind the projection and the epilogue
 };
 

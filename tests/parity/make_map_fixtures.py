@@ -79,6 +79,19 @@ def rollout(weights):
     return joint
 
 
+def write(folder, model, image):
+    weights, query = attention(model, image)
+    if (weights.std(dim=-1) < 0.1 * weights.mean(dim=-1)).any():
+        raise ValueError(f"{folder.name}: some row of weights hardly varies: anything would pass")
+    folder.mkdir(parents=True, exist_ok=True)
+    # The last image, so that a reader has to find it in the batch. Rounding to float32 is off by 6e-8.
+    np.save(folder / "attention.npy", weights[:, -1].numpy().astype(np.float32))
+    if query is not None:
+        np.save(folder / "pool.npy", query[-1].numpy().astype(np.float32))
+    np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
+    print(f"{folder.name:30} {list(weights[:, -1].shape)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Write the attention maps of tests/parity.")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "maps")
@@ -88,17 +101,7 @@ def main():
         if case.name not in NAMES:
             continue
         built = cases.build(case)
-        weights, query = attention(built.model, built.image)
-        if (weights.std(dim=-1) < 0.1 * weights.mean(dim=-1)).any():
-            raise ValueError(f"{case.name}: some row of weights hardly varies: anything would pass")
-        folder = arguments.out / case.name
-        folder.mkdir(parents=True, exist_ok=True)
-        # The last image, so that a reader has to find it in the batch. Rounding to float32 is off by 6e-8.
-        np.save(folder / "attention.npy", weights[:, -1].numpy().astype(np.float32))
-        if query is not None:
-            np.save(folder / "pool.npy", query[-1].numpy().astype(np.float32))
-        np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
-        print(f"{case.name:30} {list(weights[:, -1].shape)}")
+        write(arguments.out / case.name, built.model, built.image)
     return 0
 
 

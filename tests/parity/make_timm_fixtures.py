@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the fixtures of timm's architectures beyond the plain Vision Transformer, by timm itself in float64.
 
-  make_timm_fixtures.py [NAME...]        # into fixtures/
+  make_timm_fixtures.py [NAME...]        # into fixtures/, and of some their attention maps into maps/
 
 Each is made small by timm's own arguments, which its config.json repeats, with random weights, as timm saves it; with what
 it makes of one input, and at another image size. DINOv3 is written once more under its publisher's names.
@@ -15,6 +15,8 @@ import numpy as np
 import timm
 import torch
 from safetensors.torch import save_file
+
+import make_map_fixtures
 
 HERE = pathlib.Path(__file__).parent
 SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 3, "num_classes": 5}
@@ -38,6 +40,7 @@ MODELS = {
     "timm_rope_registers": ("vit_betwixt_patch16_rope_reg4_gap_256", {}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
+MAPS = ("timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
 META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
         ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
 
@@ -45,7 +48,9 @@ META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "stora
 def randomised(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.add_(torch.randn(parameter.shape) * (0.1 if parameter.dim() > 1 or "rope" in name else 0.3))
+            # Scores that differ: else attention is a mean of all tokens, and wrong ones would pass.
+            scale = 0.4 if parameter.dim() == 2 and any(part in name for part in ("attn.qkv", "q_proj", "k_proj")) else 0.1
+            parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 or "rope" in name else 0.3))
     return model.eval()
 
 
@@ -96,6 +101,10 @@ def write(name, architecture, arguments):
             "model": "model.safetensors" if published else ".", "outputs": {what: list(found.shape)}, "set": []}
     if published:
         meta["set"] = ["image_size=32", "heads=3"]
+    if name in MAPS:
+        for block in model.blocks:
+            block.attn.fused_attn = False
+        make_map_fixtures.write(HERE / "maps" / name, model, images)
     other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)
     model.set_input_size(img_size=RESIZED)
     np.save(folder / "resized_input.npy", other)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the fixtures of transformers' towers that models.py has no copy of, by transformers itself in float64.
 
-  make_tower_fixtures.py [NAME...]        # into fixtures/, and of models within models into within/
+  make_tower_fixtures.py [NAME...]        # into fixtures/, of some their attention maps into maps/, and of models within models into within/
 
 Small models with random weights, saved as transformers saves them, with what they make of one input, at their own
 image size and, by interpolate_pos_encoding, at another one. Needs transformers 5.
@@ -15,6 +15,8 @@ import sys
 import numpy as np
 import torch
 import transformers
+
+import make_map_fixtures
 
 HERE = pathlib.Path(__file__).parent
 SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32,
@@ -36,6 +38,7 @@ TOWERS = {
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
 }
+MAPS = ("hf_dinov3",)
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
     "llava_siglip": transformers.SiglipVisionConfig,
@@ -44,8 +47,10 @@ WITHIN = {
 
 def randomised(model):
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape) * (0.1 if parameter.dim() > 1 else 0.3))
+        for name, parameter in model.named_parameters():
+            # Scores that differ where maps are looked at: else attention is a mean of all tokens.
+            scale = 0.4 if isinstance(model, transformers.DINOv3ViTModel) and ("q_proj.w" in name or "k_proj.w" in name) else 0.1
+            parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 else 0.3))
     return model.eval()
 
 
@@ -78,6 +83,9 @@ def write(folder, name, model, tower, kept, channels=3):
     found = results(tower, images, False, kept)
     for key, values in found.items():
         save_array(folder / f"{key}.npy", values, np.float64)
+    if name in MAPS:
+        tower.set_attn_implementation("eager")
+        make_map_fixtures.write(HERE / "maps" / name, tower, images)
     other = random.standard_normal((2, channels, *RESIZED)).astype(np.float32)
     save_array(folder / "resized_input.npy", other, np.float32)
     save_array(folder / f"resized_{kept[0]}.npy", results(tower, other, True, kept)[kept[0]], np.float64)
