@@ -158,7 +158,7 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
   if (!path) return {};
   const std::vector<std::string_view>* names = &path->parts;
   if (!path->alternative.empty() &&
-      !tensors.contains(tensor_name(names->front(), parameter, naming.prefix))) {
+      tensors.contains(tensor_name(path->alternative.front(), parameter, naming.prefix))) {
     names = &path->alternative;
   }
   if (parameter.leaf == Leaf::bias && has_lone_biases(*path, parameter, naming, tensors))

@@ -30,7 +30,7 @@ struct ModulePath {
   Module module;
   // Tensors that are concatenated along the first axis, in this order.
   std::vector<std::string_view> parts;
-  // Other names of the same, tried when the first of `parts` isn't there.
+  // Other names of the same, where the first of them is there.
   std::vector<std::string_view> alternative = {};
   // What the module has of each, where the file fuses it with another module's.
   Share share = {};

@@ -47,7 +47,7 @@ const Family& hugging_face_vit() {
                 {Module::fc1, {"~encoder.layer.*.intermediate.dense."}},
                 {Module::fc2, {"~encoder.layer.*.output.dense."}},
                 {Module::norm, {"~layernorm."}},
-                {Module::head, {"cls_classifier."}, {"classifier."}},
+                {Module::head, {"classifier."}, {"cls_classifier."}},
                 {Module::distillation_head, {"distillation_classifier."}}},
       .unused = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.mask_token",
                  "embeddings.position_ids"},

@@ -176,7 +176,8 @@ void guess(ViTConfig& c, const Naming& naming, const Rows& family, const InferHi
            const std::string& file, std::vector<std::string>& assumed) {
   const Rows alike = rows_where(family, [&](const KnownArchitecture& row) {
     const bool class_token = row.key.find(" class") != row.key.npos;
-    return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty();
+    return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty() &&
+           row.set.empty();
   });
   if (hints.heads != 0) return;  // whoever says that much knows the model
   std::string example;

@@ -214,6 +214,27 @@ CASES = (
         ),
         steps_an_epoch=1,
     ),
+    Case(
+        "dinov3",
+        "DINOv3's blocks: rotary positions in halves and no others, keys without a bias, SwiGLU, layer scale; AdamW",
+        plain(
+            tiny(positions="none", rotary="halves", rotary_base=100.0, rotary_centered=True, key_bias=False, mlp="swiglu",
+                 activation="silu", layer_scale=True, registers=2, position_span="patches", pool="mean"),
+            "adamw", lr=0.01, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.1, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
+    Case(
+        "eva02",
+        "EVA-02's blocks: rotary positions of neighbours beside learned ones, norms of heads, of their concatenation, in "
+        "the MLP and behind the branches; SGD with momentum",
+        plain(
+            tiny(rotary="neighbours", rotary_reference=16, key_bias=False, head_norm=True, attention_norm=True, mlp_norm=True,
+                 post_norm=True, pool="mean", final_norm=False, fc_norm=True),
+            "sgd", lr=0.1, momentum=0.5, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
     *(Case(name, covers, config, steps_an_epoch=5, weights="drawn") for name, (covers, config) in RECIPES.items()),
 )  # fmt: skip
 

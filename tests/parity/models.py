@@ -44,21 +44,60 @@ class PatchEmbed(nn.Module):
         return self.norm(self.proj(image).flatten(2).transpose(1, 2))
 
 
+class Rotary:
+    """Turns queries and keys of patches [B, N, H, D] by their rows and columns; `halves` says which columns are pairs."""
+
+    def __init__(self, grid, width, halves, base, reference, centered):
+        def places(count):
+            numbers = torch.arange(count, dtype=torch.float64)
+            if centered:
+                return 2 * math.pi * (2 * (numbers + 0.5) / count - 1)
+            return numbers / count * reference if reference else numbers
+
+        frequencies = base ** -(torch.arange(width // 4, dtype=torch.float64) / (width // 4))
+        rows, columns = (places(count)[:, None] * frequencies for count in grid)
+        angles = torch.cat([rows[:, None].expand(-1, grid[1], -1), columns[None].expand(grid[0], -1, -1)], dim=-1).flatten(0, 1)
+        self.halves, self.cos, self.sin = halves, angles.cos()[:, None], angles.sin()[:, None]
+
+    def __call__(self, x):
+        prefix, patches = x.split([x.shape[1] - len(self.cos), len(self.cos)], dim=1)
+        a, b = patches.chunk(2, dim=-1) if self.halves else (patches[..., ::2], patches[..., 1::2])
+        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)
+        turned = [a * cos - b * sin, b * cos + a * sin]
+        patches = torch.cat(turned, dim=-1) if self.halves else torch.stack(turned, dim=-1).flatten(-2)
+        return torch.cat([prefix, patches], dim=1)
+
+
 class Attention(nn.Module):
     """Multi-head self-attention. The fused projection's rows are q, k, v, each head by head."""
 
-    def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None):
+    def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None, key_bias=True, head_norm=False, attention_norm=False, rotary=None, eps=1e-6):
         super().__init__()
         self.num_heads = num_heads
         self.scale = qk_scale or (dim // num_heads) ** -0.5
+        self.key_bias, self.rotary = key_bias, rotary
         self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.q_norm = nn.LayerNorm(dim // num_heads, eps=eps) if head_norm else nn.Identity()
+        self.k_norm = nn.LayerNorm(dim // num_heads, eps=eps) if head_norm else nn.Identity()
+        self.norm = nn.LayerNorm(dim, eps=eps) if attention_norm else nn.Identity()
         self.proj = nn.Linear(dim, dim)
+
+    def bias(self):
+        if self.key_bias or self.qkv.bias is None:
+            return self.qkv.bias
+        mask = torch.ones_like(self.qkv.bias)
+        mask[len(mask) // 3 : len(mask) // 3 * 2] = 0
+        return self.qkv.bias * mask
 
     def forward(self, x):
         batch, count, dim = x.shape
-        q, k, v = self.qkv(x).view(batch, count, 3, self.num_heads, dim // self.num_heads).unbind(2)
+        qkv = nn.functional.linear(x, self.qkv.weight, self.bias())
+        q, k, v = qkv.view(batch, count, 3, self.num_heads, dim // self.num_heads).unbind(2)
+        q, k = self.q_norm(q), self.k_norm(k)
+        if self.rotary:
+            q, k = self.rotary(q), self.rotary(k)
         weights = (torch.einsum("bnhd,bmhd->bhnm", q, k) * self.scale).softmax(dim=-1)
-        return self.proj(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2))
+        return self.proj(self.norm(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2)))
 
 
 class QuickGELU(nn.Module):
@@ -77,27 +116,29 @@ ACTIVATIONS = {
 
 
 class Mlp(nn.Module):
-    def __init__(self, dim, hidden, act_layer="gelu"):
+    def __init__(self, dim, hidden, act_layer="gelu", norm_eps=0):
         super().__init__()
         self.fc1 = nn.Linear(dim, hidden)
         self.act = ACTIVATIONS[act_layer]()
+        self.norm = nn.LayerNorm(hidden, eps=norm_eps) if norm_eps else nn.Identity()
         self.fc2 = nn.Linear(hidden, dim)
 
     def forward(self, x):
-        return self.fc2(self.act(self.fc1(x)))
+        return self.fc2(self.norm(self.act(self.fc1(x))))
 
 
 class SwiGLU(nn.Module):
     """DINOv2's gated MLP: `packed` counts the rows of gate and values together."""
 
-    def __init__(self, dim, packed):
+    def __init__(self, dim, packed, norm_eps=0):
         super().__init__()
         self.fc1 = nn.Linear(dim, packed)
+        self.norm = nn.LayerNorm(packed // 2, eps=norm_eps) if norm_eps else nn.Identity()
         self.fc2 = nn.Linear(packed // 2, dim)
 
     def forward(self, x):
         gate, values = self.fc1(x).chunk(2, dim=-1)
-        return self.fc2(nn.functional.silu(gate) * values)
+        return self.fc2(self.norm(nn.functional.silu(gate) * values))
 
 
 class AttentionPool(nn.Module):
@@ -133,7 +174,7 @@ class LayerScale(nn.Module):
 
 
 class Block(nn.Module):
-    """A pre-norm encoder block."""
+    """An encoder block, whose norms are in front of the branches or, with post_norm, behind them."""
 
     def __init__(
         self,
@@ -146,17 +187,25 @@ class Block(nn.Module):
         swiglu=False,
         act_layer="gelu",
         eps=1e-6,
+        mlp_norm=False,
+        post_norm=False,
+        **attention,
     ):
         super().__init__()
+        self.post_norm = post_norm
         self.norm1 = nn.LayerNorm(dim, eps=eps)
-        self.attn = Attention(dim, num_heads, qkv_bias, qk_scale)
+        self.attn = Attention(dim, num_heads, qkv_bias, qk_scale, eps=eps, **attention)
         self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
         self.norm2 = nn.LayerNorm(dim, eps=eps)
         hidden = int(dim * mlp_ratio)
-        self.mlp = SwiGLU(dim, hidden) if swiglu else Mlp(dim, hidden, act_layer)
+        norm_eps = eps if mlp_norm else 0
+        self.mlp = SwiGLU(dim, hidden, norm_eps) if swiglu else Mlp(dim, hidden, act_layer, norm_eps)
         self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
 
     def forward(self, x):
+        if self.post_norm:
+            x = x + self.norm1(self.attn(x))
+            return x + self.norm2(self.mlp(x))
         x = x + self.ls1(self.attn(self.norm1(x)))
         return x + self.ls2(self.mlp(self.norm2(x)))
 
@@ -179,8 +228,9 @@ class VisionTransformer(nn.Module):
     after 0.5 and 0.4, checkpoints that need them are still around. Not timm's are `swiglu` (there a
     class of MLP), `one_head` (DeiT's tokens with a classifier on the first only), `embedding_size`
     (CLIP's projection as Hugging Face keeps it), `position_registers` (False: registers are inserted
-    after the positions were added) and the pooling `token_and_mean`. Prefix tokens come in the order
-    class, distillation, registers.
+    after the positions were added), the pooling `token_and_mean`, `positions` (False: no table), `rotary` (Rotary's
+    arguments behind the grid and the heads' width) and `block` (what Block and Attention are given besides). Prefix tokens
+    come in the order class, distillation, registers.
     """
 
     def __init__(
@@ -212,6 +262,9 @@ class VisionTransformer(nn.Module):
         position_registers=True,
         final_norm=True,
         eps=1e-6,
+        positions=True,
+        rotary=None,
+        block=None,
     ):
         super().__init__()
         if global_pool not in ("token", "avg", "map", "token_and_mean"):
@@ -234,7 +287,10 @@ class VisionTransformer(nn.Module):
         self.reg_token = nn.Parameter(torch.zeros(1, reg_tokens, embed_dim)) if reg_tokens else None
         rows = patches + (0 if no_embed_class else self.num_prefix_tokens)
         rows -= 0 if no_embed_class or position_registers else reg_tokens
-        self.pos_embed = nn.Parameter(torch.zeros(1, rows, embed_dim))
+        self.pos_embed = nn.Parameter(torch.zeros(1, rows, embed_dim)) if positions else None
+        if rotary:
+            grid = (height // patch_height, width // patch_width)
+            block = {**(block or {}), "rotary": Rotary(grid, embed_dim // num_heads, **rotary)}
         self.norm_pre = nn.LayerNorm(embed_dim, eps=eps) if pre_norm else nn.Identity()
         self.blocks = nn.Sequential(
             *[
@@ -248,6 +304,7 @@ class VisionTransformer(nn.Module):
                     swiglu,
                     act_layer,
                     eps,
+                    **(block or {}),
                 )
                 for _ in range(depth)
             ]
@@ -280,6 +337,8 @@ class VisionTransformer(nn.Module):
             for t in (self.cls_token, self.dist_token, self.reg_token)
             if t is not None
         ]
+        if self.pos_embed is None:
+            return self.norm_pre(torch.cat([*prefix, x], dim=1))
         if self.no_embed_class:
             return self.norm_pre(torch.cat([*prefix, x + self.pos_embed], dim=1))
         if self.reg_token is not None and not self.position_registers:

@@ -80,6 +80,8 @@ MODEL_DEFAULTS = {
     "qkv_bias": True, "qk_scale": 0.0, "per_head_maps": False, "projection": True, "mlp": "plain", "mlp_hidden": 0,
     "activation": "gelu", "layer_scale": False, "layer_scale_init": 1e-5, "eps": 1e-6, "final_norm": True,
     "pool": "token", "fc_norm": False, "representation_size": 0, "classes": 1000, "distilled_head": False,
+    "rotary": "none", "rotary_base": 10000.0, "rotary_reference": 0, "rotary_centered": False, "key_bias": True,
+    "head_norm": False, "attention_norm": False, "mlp_norm": False, "post_norm": False,
     "softmax_output": False, "init": "vit", "dropout": 0.0, "attention_dropout": 0.0, "stochastic_depth": 0.0,
 }  # fmt: skip
 
@@ -145,8 +147,8 @@ def build(fields):
     hidden = f["mlp_hidden"] or ((8 * dim // 3 + 7) // 8 * 8 if gated else 4 * dim)
     if gated and f["activation"] != "silu":
         raise ValueError(f"model: mlp is swiglu and activation is {f['activation']}, expected silu")
-    if f["positions"] != "learned" or not f["projection"] or f["patch_bias"] == f["pre_norm"]:
-        raise ValueError("model: expected positions=learned, projection=true and patch_bias = not pre_norm")
+    if f["positions"] not in ("learned", "none") or not f["projection"] or f["patch_bias"] == f["pre_norm"]:
+        raise ValueError("model: expected positions=learned or none, projection=true and patch_bias = not pre_norm")
     if f["final_norm"] and f["fc_norm"]:
         raise ValueError("model: final_norm and fc_norm are true, expected at most one of the two")
     if f["dropout"] or f["attention_dropout"] or f["stochastic_depth"]:
@@ -178,6 +180,11 @@ def build(fields):
         position_registers=f["position_span"] == "all",
         final_norm=f["final_norm"] or f["fc_norm"],
         eps=f["eps"],
+        positions=f["positions"] == "learned",
+        rotary=None if f["rotary"] == "none" else {
+            "halves": f["rotary"] == "halves", "base": f["rotary_base"], "reference": f["rotary_reference"],
+            "centered": f["rotary_centered"]},
+        block={name: f[name] for name in ("key_bias", "head_norm", "attention_norm", "mlp_norm", "post_norm")},
     )
     fc1 = model.blocks[0].mlp.fc1.out_features
     if fc1 != hidden * (2 if gated else 1):

@@ -136,8 +136,8 @@ TEST_CASE("rotary positions without a config.json are a published model's, and a
   tensors.clear();
   for (const auto& [name, shape] : tensors_of(config, "timm")) {
     std::string called = name;
-    if (const size_t at = called.find("ls"); at != called.npos)
-      called.replace(at, std::string("ls1.gamma").size(), "gamma_" + name.substr(at + 2, 1));
+    if (const size_t at = name.find(".ls"); at != name.npos)
+      called = name.substr(0, at) + ".gamma_" + name[at + 3];
     if (!called.ends_with("qkv.bias")) tensors[called] = shape;
   }
   for (const char* bias : {"q_bias", "v_bias"}) {
