@@ -13,9 +13,9 @@
 #include "apps/cli/inspect_trace.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
+#include "model/families/known_architectures.h"
 #include "model/files/hub_cache.h"
 #include "model/vit/parameters.h"
-#include "model/vit/presets.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/tune/device_profile.h"
 #include "runtime/util/error.h"
@@ -189,7 +189,7 @@ void inspect(InspectFlags flags, const CommonOptions& common) {
       return inspect_attention(flags.subject, *attention, flags.model, flags.trace, flags.json, common);
     }
     flags.model.model = flags.subject;
-  } else if (find_preset(flags.subject)) {
+  } else if (find_architecture(flags.subject)) {
     flags.model.arch = flags.subject;
   } else {
     throw Error(ErrorCode::bad_file,

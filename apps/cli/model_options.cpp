@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "apps/cli/progress.h"
-#include "model/vit/presets.h"
+#include "model/families/known_architectures.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/paths.h"
@@ -40,7 +40,7 @@ class CountedWhileMade : public ConstantSource {
 
 // What --arch takes is no model that --model finds.
 void require_no_architecture(const ModelFlags& flags) {
-  if (!find_preset(flags.model) || path_exists(flags.model)) return;
+  if (!find_architecture(flags.model) || path_exists(flags.model)) return;
   throw Error(ErrorCode::bad_file, "--model: found no file or folder " + shown(flags.model) +
                                        ", expected a model (--arch " + shown(flags.model) +
                                        " takes the architecture of this name, with random weights)");

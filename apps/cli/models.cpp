@@ -63,8 +63,8 @@ void print_json(bool all) {
            {"model_types", hugging_face_types(family->name)}});
   for (const ForeignKind& kind : foreign_kinds()) print({{"unsupported", kind.what}, {"lacks", kind.lacks}});
   if (all) {
-    for (const std::string_view name : preset_names())
-      print({{"architecture", name}, {"parameters", parameter_count(preset(name))}});
+    for (const std::string_view name : architecture_names())
+      print({{"architecture", name}, {"parameters", parameter_count(*find_architecture(name))}});
     for (const KnownArchitecture& known : known_architectures()) {
       if (!known.lacks.empty())
         print(
@@ -95,12 +95,12 @@ void print_text(bool all) {
   for (const ForeignKind& kind : foreign_kinds())
     std::printf("  %s: %s not supported yet\n", std::string(kind.what).c_str(),
                 std::string(kind.lacks).c_str());
-  const std::vector<std::string_view> names = preset_names();
+  const std::vector<std::string_view> names = architecture_names();
   if (all) {
     std::printf("\nArchitectures for --arch, with random weights, and how many parameters they have:\n");
     for (const std::string_view name : names)
       std::printf("  %-44s %8.1f M\n", std::string(name).c_str(),
-                  static_cast<double>(parameter_count(preset(name))) / 1e6);
+                  static_cast<double>(parameter_count(*find_architecture(name))) / 1e6);
   } else {
     std::printf("\n%zu architectures by name (--all lists them)\n", names.size());
   }

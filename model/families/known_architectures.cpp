@@ -5,6 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "model/vit/presets.h"
+
 namespace vitrine {
 namespace {
 
@@ -264,6 +266,25 @@ ViTConfig config_of(const KnownArchitecture& known) {
   c.eps = known.eps;
   set_fields(c, known.set);
   return c;
+}
+
+std::optional<ViTConfig> find_architecture(std::string_view name) {
+  if (const auto known = find_preset(name)) return known;
+  name = name.substr(0, name.find('.'));
+  for (const KnownArchitecture& known : known_architectures()) {
+    if (known.name == name && known.lacks.empty()) return config_of(known);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> architecture_names() {
+  std::vector<std::string_view> names = preset_names();
+  const size_t presets = names.size();
+  for (const KnownArchitecture& known : known_architectures()) {
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(presets);
+    if (known.lacks.empty() && std::find(names.begin(), end, known.name) == end) names.push_back(known.name);
+  }
+  return names;
 }
 
 void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, const std::string& file,

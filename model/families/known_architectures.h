@@ -2,6 +2,7 @@
 // nothing else tells it: models without a config.json.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ std::string architecture_key(const ViTConfig& config);
 
 // The architecture itself, for images of 224 and 1000 classes.
 ViTConfig config_of(const KnownArchitecture& known);
+
+// Every architecture that is computed, by name: the presets, and the table's others for images of 224. Nothing for
+// other names; a timm weight tag is not looked at.
+std::optional<ViTConfig> find_architecture(std::string_view name);
+std::vector<std::string_view> architecture_names();
 
 // Takes what names and shapes don't tell from the published models that they are those of. Where these differ
 // in it, throws Error(bad_file) that asks, unless `hints` say it; likewise where such a model can't be

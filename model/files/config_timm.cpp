@@ -97,11 +97,9 @@ const KnownArchitecture* find_known(std::string_view name) {
   return found == known_architectures().end() ? nullptr : &*found;
 }
 
-std::optional<Architecture> find_architecture(std::string_view name) {
+std::optional<Architecture> find_timm(std::string_view name) {
   name = name.substr(0, name.find('.'));
-  if (const auto known = find_preset(name)) return Architecture{*known};
-  if (const KnownArchitecture* known = find_known(name); known && known->lacks.empty())
-    return Architecture{config_of(*known)};
+  if (const auto known = find_architecture(name)) return Architecture{*known};
   // timm's names before weights had tags: they said how a model was trained.
   for (const std::string_view training : {"_in21k", "_in21ft1k", "_sam", "_dino"}) {
     if (!name.ends_with(training)) continue;
@@ -120,7 +118,7 @@ const char* key_of_name(const JsonObject& object) {
 Architecture architecture_of(const JsonObject& object) {
   const char* key = key_of_name(object);
   const std::string name = object.text(key).value_or("");
-  if (const auto found = find_architecture(name)) return *found;
+  if (const auto found = find_timm(name)) return *found;
   if (const KnownArchitecture* known = find_known(std::string_view(name).substr(0, name.find('.')))) {
     throw Error(ErrorCode::bad_file, object.file() + ": this is timm's " + name + ": " +
                                          std::string(known->lacks) + " not supported yet");

@@ -285,7 +285,8 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
 }
 
 Model open_preset(const ModelOptions& options) {
-  Model model{options.arch, "random", preset(options.arch), nullptr};
+  const auto known = find_architecture(options.arch);
+  Model model{options.arch, "random", known ? *known : preset(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
   model.config.validate("--arch " + options.arch, ErrorCode::usage);
   decide_pictures(model, options, false, {});

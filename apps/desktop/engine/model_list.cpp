@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "model/families/known_architectures.h"
 #include "model/files/config_json.h"
-#include "model/vit/presets.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
 #include "runtime/util/text.h"
@@ -101,7 +101,7 @@ ModelChoice model_choice(std::span<const ModelChoice> models, const std::string&
     const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
     return {ModelSource::file, name, shown(last.empty() ? path : last), {.model = name}};
   }
-  if (find_preset(name)) return preset_choice(name, name);
+  if (find_architecture(name)) return preset_choice(name, name);
   if (is_hub_name(name)) return {ModelSource::hub, name, name, {.model = name}};
   throw Error(ErrorCode::usage, in_quotes(name) +
                                     ": found no model, file or folder and no architecture of this name, "
