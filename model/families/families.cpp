@@ -182,10 +182,14 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
       }
       continue;
     }
-    if (is_token_table(parameter.module)) {
+    if (parameter.module == Module::positions && naming.family->position_grid) {
+      const Grid grid = stored_positions(tensors, naming);
+      shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}
+                                 : std::vector{uint64_t{1}, grid.height, grid.width, config.dim};
+    } else if (is_token_table(parameter.module)) {
       while (shape.size() < naming.family->token_rank) shape.insert(shape.begin(), 1);
     }
-    if (naming.family->linear_patches && shape.size() == 4)
+    if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};
     FilePart part{name, std::move(shape)};
     if (const Share& share = path->share; share.of > 1) {
@@ -197,6 +201,19 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     parts.push_back(std::move(part));
   }
   return parts;
+}
+
+Grid stored_positions(const TensorShapes& tensors, const Naming& naming) {
+  const ModulePath* path = naming.family->find(Module::positions);
+  const auto shape_of = [&](std::string_view name) {
+    const auto found = tensors.find(naming.prefix + std::string(name.substr(name.starts_with('~') ? 1 : 0)));
+    return found == tensors.end() ? std::vector<uint64_t>{} : found->second;
+  };
+  if (const auto whole = shape_of(path->parts.front()); whole.size() == 4) return {whole[1], whole[2]};
+  if (path->alternative.size() != 2) return {};
+  const auto rows = shape_of(path->alternative[0]), columns = shape_of(path->alternative[1]);
+  if (rows.size() != 3 || columns.size() != 3) return {};
+  return {rows[1], columns[1]};
 }
 
 std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& tensors,

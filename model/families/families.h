@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/vit/parameters.h"
+#include "model/vit/position_table.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {
@@ -53,8 +54,11 @@ struct Family {
   std::vector<PositionSpan> position_spans = {PositionSpan::all, PositionSpan::class_and_patches,
                                               PositionSpan::patches};
   bool linear_patches = false;  // the patch projection is stored as [dim, channels*height*width]
-  bool whole_patches = false;   // the family's code refuses images that leave pixels outside the patches
-  size_t token_rank = 3;        // tokens and positions are stored with leading ones up to this rank
+  bool channels_last = false;   // and its columns as [height, width, channels]
+  bool position_grid = false;  // positions are stored as [1, rows, columns, dim], for a grid of their own, or
+                               // as rows and columns whose sum they are
+  bool whole_patches = false;  // the family's code refuses images that leave pixels outside the patches
+  size_t token_rank = 3;       // tokens and positions are stored with leading ones up to this rank
   double eps = 1e-6;
   PositionResize position_resize = PositionResize::bicubic;
   // What this family alone knows; called once the rest is inferred.
@@ -100,6 +104,9 @@ struct FilePart {
   uint64_t first_row = 0, rows = 0;
   bool operator==(const FilePart&) const = default;
 };
+
+// Of a family that stores positions as a grid: which.
+Grid stored_positions(const TensorShapes& tensors, const Naming& naming);
 
 // Where a learned parameter is found in a file of this family, in order of concatenation.
 std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& config, const Naming& naming,

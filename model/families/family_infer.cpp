@@ -57,6 +57,7 @@ class Reader {
     return part < parts.size() ? parts[part].name : std::string();
   }
   const Family& family() const { return *naming_.family; }
+  Grid stored_positions() const { return vitrine::stored_positions(tensors_, naming_); }
   // Whether a part of it is known to be zeros.
   bool has_zeros(Module module, Leaf leaf) const {
     return has(module, leaf) && name_of(module, leaf, 0, 1).empty() && !name_of(module, leaf, 0, 2).empty();
@@ -99,6 +100,13 @@ void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) 
     return;
   }
   c.positions = Positions::learned;
+  if (read.family().position_grid) {
+    const Grid grid = read.stored_positions();
+    c.position_span = PositionSpan::patches;
+    if (!hints.image_height) c.image_height = grid.height * c.patch_height;
+    if (!hints.image_width) c.image_width = grid.width * c.patch_width;
+    return;
+  }
   const uint64_t rows = table->size() < 2 ? 0 : (*table)[table->size() - 2];
   const uint64_t token_count = c.class_token + c.distillation_token;
   const bool image_known = hints.image_height && hints.image_width && c.patch_height && c.patch_width;
@@ -161,6 +169,12 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     c.channels = patch[1];
     c.patch_height = patch[2];
     c.patch_width = patch[3];
+  }
+  if (naming.family->channels_last) {  // nothing else tells the patches' size: colored ones, and square
+    const uint64_t side = whole_root(patch[1] / 3);
+    if (patch[1] % 3 != 0 || side == 0)
+      read.fail(read.name_of(Module::patch, Leaf::weight, 0, 0), patch, "three colors of square patches");
+    c.patch_height = c.patch_width = side;
   }
   c.patch_bias = read.has(Module::patch, Leaf::bias);
   c.patch_norm = read.has(Module::patch_norm, Leaf::weight);

@@ -1,4 +1,5 @@
 // The families' tables. A new family is a new table here and a line in all_families().
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -58,6 +59,29 @@ const Family& timm() {
       .position_resize = PositionResize::bicubic_antialias,
       .adjust = adjust_timm,
   };
+  return family;
+}
+
+// timm's for pictures of any size, of which those of one size at a time are read.
+const Family& timm_naflex() {
+  static const Family family = [] {
+    Family naflex = timm();
+    naflex.name = "timm_naflex";
+    naflex.title = "timm NaFlexViT";
+    naflex.landmarks.front() = "embeds.proj.weight";
+    const auto at = [&](Module module) -> ModulePath& {
+      return *std::ranges::find(naflex.paths, module, &ModulePath::module);
+    };
+    at(Module::patch).parts = {"embeds.proj."};
+    at(Module::patch_norm).parts = {"embeds.norm."};
+    at(Module::class_token).parts = {"embeds.cls_token"};
+    at(Module::registers).parts = {"embeds.reg_token"};
+    at(Module::positions) = {
+        Module::positions, {"embeds.pos_embed"}, {"embeds.pos_embed_y", "embeds.pos_embed_x"}};
+    naflex.position_spans = {PositionSpan::patches};
+    naflex.linear_patches = naflex.channels_last = naflex.position_grid = true;
+    return naflex;
+  }();
   return family;
 }
 
@@ -136,12 +160,19 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 12> families{&meta_dinov3(),         &timm(),
-                                                      &hugging_face_dinov3(), &hugging_face_internvl(),
-                                                      &hugging_face_vit(),    &hugging_face_dinov2(),
-                                                      &hugging_face_clip(),   &hugging_face_owlvit(),
-                                                      &hugging_face_blip(),   &hugging_face_siglip(),
-                                                      &torchvision(),         &myvit()};
+  static const std::array<const Family*, 13> families{&meta_dinov3(),
+                                                      &timm(),
+                                                      &timm_naflex(),
+                                                      &hugging_face_dinov3(),
+                                                      &hugging_face_internvl(),
+                                                      &hugging_face_vit(),
+                                                      &hugging_face_dinov2(),
+                                                      &hugging_face_clip(),
+                                                      &hugging_face_owlvit(),
+                                                      &hugging_face_blip(),
+                                                      &hugging_face_siglip(),
+                                                      &torchvision(),
+                                                      &myvit()};
   return families;
 }
 

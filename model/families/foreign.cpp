@@ -69,7 +69,6 @@ const std::vector<Foreign>& kinds() {
         {{"shared_rel_pos.mlp.fc1.weight"}},
         {{"attn.rel_pos.relative_position_bias_table"}},
         {{"shared_rel_pos.relative_position_bias_table"}}}},
-      {"a NaFlexViT", "pictures of several sizes in one batch are", {{{"embeds.proj.weight"}}}},
       {"a SigLIP 2 for pictures of any size (NaFlex)",
        "pictures of several sizes in one batch are",
        {{{"embeddings.patch_embedding.weight", 2}, {"embeddings.position_embedding.weight"}}},

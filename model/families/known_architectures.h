@@ -32,8 +32,8 @@ std::string architecture_key(const ViTConfig& config);
 // The architecture itself, for images of 224 and 1000 classes.
 ViTConfig config_of(const KnownArchitecture& known);
 
-// Every architecture that is computed, by name: the presets, and the table's others for images of 224. Nothing for
-// other names; a timm weight tag is not looked at.
+// Every architecture that is computed, by name: the presets, and the table's others for images of 224.
+// Nothing for other names; a timm weight tag is not looked at.
 std::optional<ViTConfig> find_architecture(std::string_view name);
 std::vector<std::string_view> architecture_names();
 

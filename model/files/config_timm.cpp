@@ -92,7 +92,7 @@ std::optional<Architecture> find_relative(std::string_view name) {
 // What the table of timm's architectures has of this name; null where it has nothing.
 const KnownArchitecture* find_known(std::string_view name) {
   const auto found = std::ranges::find_if(known_architectures(), [&](const KnownArchitecture& known) {
-    return known.family == "timm" && known.name == name;
+    return known.family.starts_with("timm") && known.name == name;
   });
   return found == known_architectures().end() ? nullptr : &*found;
 }
@@ -320,8 +320,11 @@ ViTConfig read_timm(const JsonObject& object, const Naming& naming, ConfigRemark
   ViTConfig& c = architecture.config;
   const std::string name = *object.text(key_of_name(object));
   // These alone were trained with grids that were resampled in another way.
-  c.position_resize =
-      name.starts_with("flexivit") ? PositionResize::bilinear : naming.family->position_resize;
+  if (name.starts_with("flexivit")) {
+    c.position_resize = PositionResize::bilinear;
+  } else if (c.position_resize == PositionResize::bicubic) {  // no rule of its own
+    c.position_resize = naming.family->position_resize;
+  }
   if (const auto pretrained = object.object("pretrained_cfg")) read_pretrained(*pretrained, c);
   assign(c.classes, object.whole("num_classes"));
   read_pool(object, c);

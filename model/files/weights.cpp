@@ -102,14 +102,40 @@ bool has_nan(const ConstantPart& part) {
 
 Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
 
+// Each row's vector added to each column's.
+std::vector<float> sums_of(std::span<const float> rows, std::span<const float> columns, uint64_t dim) {
+  std::vector<float> sums;
+  sums.reserve(rows.size() / dim * columns.size());
+  for (size_t row = 0; row < rows.size(); row += dim) {
+    for (size_t i = 0; i < columns.size(); ++i) sums.push_back(rows[row + i % dim] + columns[i]);
+  }
+  return sums;
+}
+
+// [outputs, height, width, channels] as `shape`, [outputs, channels, height, width].
+std::vector<float> channels_first(std::span<const float> values, const Shape& shape) {
+  const uint64_t channels = shape[1], pixels = shape[2] * shape[3];
+  std::vector<float> turned(values.size());
+  for (uint64_t output = 0; output < shape[0]; ++output) {
+    for (uint64_t pixel = 0; pixel < pixels; ++pixel) {
+      for (uint64_t channel = 0; channel < channels; ++channel)
+        turned[(output * channels + channel) * pixels + pixel] =
+            values[(output * pixels + pixel) * channels + channel];
+    }
+  }
+  return turned;
+}
+
 class FileWeights : public ConstantSource {
  public:
   // `stored_grid`: the grid of patches that learned positions in the file are for.
   FileWeights(std::shared_ptr<const TensorFiles> files, const ModuleBase& module,
-              const std::map<std::string, std::vector<FilePart>>& parts, Grid stored_grid, Warn warn)
+              const std::map<std::string, std::vector<FilePart>>& parts, Grid stored_grid, bool channels_last,
+              Warn warn)
       : files_(std::move(files)),
         config_(module.config()),
         stored_grid_(stored_grid),
+        channels_last_(channels_last),
         warn_(std::move(warn)) {
     const std::string file = shown(files_->path());
     for (const Parameter& parameter : module.parameters()) {
@@ -159,9 +185,22 @@ class FileWeights : public ConstantSource {
               "' holds a NaN, expected finite weights");
       }
     }
-    if (constant.parameter.module == Module::positions && stored_grid_ != grid_of(config_)) {
-      values_ = resize_positions(constant.parts.front().stored->floats(), config_.dim, stored_grid_,
-                                 grid_of(config_), {config_.position_resize, config_.position_offset});
+    const bool sum = constant.parameter.module == Module::positions && constant.parts.size() == 2;
+    if (constant.parameter.module == Module::positions && (sum || stored_grid_ != grid_of(config_))) {
+      values_ =
+          sum ? sums_of(constant.parts[0].stored->floats(), constant.parts[1].stored->floats(), config_.dim)
+              : constant.parts.front().stored->floats();
+      // Where both axes of a square are resampled, a grid that is a part of it isn't the stored one.
+      if (stored_grid_ != grid_of(config_) || config_.position_square) {
+        values_ =
+            resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
+                             {config_.position_resize, config_.position_offset, config_.position_square});
+      }
+      return {part_of(values_)};
+    }
+    if (channels_last_ && constant.parameter.module == Module::patch &&
+        constant.parameter.leaf == Leaf::weight) {
+      values_ = channels_first(constant.parts.front().stored->floats(), shape);
       return {part_of(values_)};
     }
     return parts;
@@ -188,6 +227,7 @@ class FileWeights : public ConstantSource {
   std::shared_ptr<const TensorFiles> files_;
   ViTConfig config_;
   Grid stored_grid_;
+  bool channels_last_;
   Warn warn_;
   std::map<std::string, Constant> constants_;
   std::set<std::string> warned_;
@@ -394,7 +434,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     origin += " with --set " + assignment;
   }
   model.config.validate(origin);
-  const Grid stored_grid = grid_of(model.config);
+  const Grid stored_grid =
+      naming.family->position_grid ? stored_positions(shapes, naming) : grid_of(model.config);
   auto parts = match_tensors(shapes, model.config, naming, file);
   for (auto& [parameter, of_it] : parts) {
     for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
@@ -413,7 +454,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
   model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
-                                                  std::move(warn));
+                                                  naming.family->channels_last, std::move(warn));
   return model;
 }
 
@@ -431,7 +472,7 @@ std::unique_ptr<ConstantSource> part_weights(std::shared_ptr<const TensorFiles> 
                                              const ModuleBase& module,
                                              const std::map<std::string, std::vector<FilePart>>& parts,
                                              Warn warn) {
-  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
+  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()), false,
                                        std::move(warn));
 }
 
@@ -457,7 +498,7 @@ std::unique_ptr<ConstantSource> file_weights(const ModuleBase& module, const std
     }
     parts[parameter.name] = {{name, stored->info->shape}};
   }
-  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()),
+  return std::make_unique<FileWeights>(std::move(files), module, parts, grid_of(module.config()), false,
                                        std::move(warn));
 }
 

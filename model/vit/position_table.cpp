@@ -40,34 +40,38 @@ Taps plain_taps(double center, uint64_t count, bool bilinear) {
 }
 
 // With antialias, as Pillow: the filter is as much wider as the image shrinks, and cut off at the edges.
-Taps antialias_taps(double center, double scale, uint64_t count) {
+Taps antialias_taps(double center, double scale, uint64_t count, bool bilinear) {
   constexpr double a = -0.5;
-  const double stretch = std::max(scale, 1.0), support = 2 * stretch;
+  const double stretch = std::max(scale, 1.0), support = (bilinear ? 1 : 2) * stretch;
   const auto index = [&](double at) {
     return static_cast<uint64_t>(std::clamp(at + 0.5, 0.0, static_cast<double>(count)));
   };
   Taps taps;
   double sum = 0;
   for (uint64_t i = index(center - support); i < index(center + support); ++i) {
-    taps.push_back({i, cubic((static_cast<double>(i) - center + 0.5) / stretch, a)});
+    const double distance = (static_cast<double>(i) - center + 0.5) / stretch;
+    taps.push_back({i, bilinear ? std::max(1 - std::abs(distance), 0.0) : cubic(distance, a)});
     sum += taps.back().weight;
   }
   for (Tap& tap : taps) tap.weight /= sum;
   return taps;
 }
 
-std::vector<Taps> axis_taps(uint64_t from, uint64_t to, const PositionRule& rule) {
-  const bool corners = rule.resize == PositionResize::bicubic_corners;
+// The first `count` of `to` samples.
+std::vector<Taps> axis_taps(uint64_t from, uint64_t to, uint64_t count, const PositionRule& rule) {
+  using enum PositionResize;
+  const PositionResize r = rule.resize;
+  const bool corners = r == bicubic_corners || r == bilinear_corners;
+  const bool is_bilinear = r == bilinear || r == bilinear_antialias || r == bilinear_corners;
+  const bool antialias = r == bicubic_antialias || r == bilinear_antialias;
   const double in = static_cast<double>(from), out = static_cast<double>(to);
   const double scale = !corners ? in / (out + rule.offset) : to > 1 ? (in - 1) / (out - 1) : 0;
   std::vector<Taps> taps;
-  for (uint64_t i = 0; i < to; ++i) {
+  for (uint64_t i = 0; i < count; ++i) {
     const double at = static_cast<double>(i);
     const double center = corners ? scale * at : scale * (at + 0.5);
-    taps.push_back(
-        rule.resize == PositionResize::bicubic_antialias
-            ? antialias_taps(center, scale, from)
-            : plain_taps(corners ? center : center - 0.5, from, rule.resize == PositionResize::bilinear));
+    taps.push_back(antialias ? antialias_taps(center, scale, from, is_bilinear)
+                             : plain_taps(corners ? center : center - 0.5, from, is_bilinear));
   }
   return taps;
 }
@@ -87,8 +91,9 @@ std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, 
   std::vector<float> result((others + to.patches()) * dim);
   std::ranges::copy(table.first(others * dim), result.begin());
   const std::span<const float> patches = table.subspan(others * dim);
-  const std::vector<Taps> down = axis_taps(from.height, to.height, rule);
-  const std::vector<Taps> across = axis_taps(from.width, to.width, rule);
+  const uint64_t longer = std::max(to.height, to.width);
+  const std::vector<Taps> down = axis_taps(from.height, rule.square ? longer : to.height, to.height, rule);
+  const std::vector<Taps> across = axis_taps(from.width, rule.square ? longer : to.width, to.width, rule);
 
   float* out = &result[others * dim];
   const uint64_t line = from.width * dim;

@@ -22,6 +22,8 @@ struct PositionRule {
   // Where this isn't 0, distances between samples are from / (to + offset) and the last ones fall short of
   // the edge, as in Meta's DINOv2, which added 0.1 against a rounding error. Not with bicubic_corners.
   double offset = 0;
+  // To the square of the longer side first, of which the first rows and columns are then taken.
+  bool square = false;
 };
 
 // Resamples `table`, [other rows + from.patches(), dim], to [other rows + to.patches(), dim]. The rows in

@@ -26,11 +26,13 @@ constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
      {PositionSpan::all, "all"}}};
-constexpr std::array<EnumName<PositionResize>, 4> resize_names{
+constexpr std::array<EnumName<PositionResize>, 6> resize_names{
     {{PositionResize::bicubic, "bicubic"},
      {PositionResize::bicubic_antialias, "bicubic_antialias"},
      {PositionResize::bicubic_corners, "bicubic_corners"},
-     {PositionResize::bilinear, "bilinear"}}};
+     {PositionResize::bilinear, "bilinear"},
+     {PositionResize::bilinear_antialias, "bilinear_antialias"},
+     {PositionResize::bilinear_corners, "bilinear_corners"}}};
 constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
                                                     {Pool::mean, "mean"},
                                                     {Pool::token_and_mean, "token_and_mean"},
@@ -78,6 +80,7 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("position_span", c.position_span);
   visit("position_resize", c.position_resize);
   visit("position_offset", c.position_offset);
+  visit("position_square", c.position_square);
   visit("pre_norm", c.pre_norm);
   visit("rotary", c.rotary);
   visit("rotary_base", c.rotary_base);

@@ -22,9 +22,16 @@ enum class NormKind : uint8_t { layer, rms };
 enum class Rotary : uint8_t { none, neighbours, halves };
 // Which tokens get a row of the position table.
 enum class PositionSpan : uint8_t { patches, class_and_patches, all };
-// How a learned table is resampled for another image size. bicubic_corners puts the corners of both grids
-// on each other (torchvision); the others align the edges of the outermost patches.
-enum class PositionResize : uint8_t { bicubic, bicubic_antialias, bicubic_corners, bilinear };
+// How a learned table is resampled for another image size. Those with corners put the corners of both grids
+// on each other (torchvision, RADIO); the others align the edges of the outermost patches.
+enum class PositionResize : uint8_t {
+  bicubic,
+  bicubic_antialias,
+  bicubic_corners,
+  bilinear,
+  bilinear_antialias,
+  bilinear_corners,
+};
 // How the tokens become one vector: the class token; the mean of the patches; both, side by side; or
 // attention of a learned query to the patches, with an MLP behind it (MAP).
 enum class Pool : uint8_t { token, mean, token_and_mean, attention };
@@ -56,8 +63,9 @@ struct ViTConfig {
   PositionSpan position_span = PositionSpan::all;
   PositionResize position_resize = PositionResize::bicubic;
   double position_offset =
-      0;                  // added to the new grid's extents when it is resampled: model/vit/position_table.h
-  bool pre_norm = false;  // a LayerNorm in front of the first block
+      0;  // added to the new grid's extents when it is resampled: model/vit/position_table.h
+  bool position_square = false;  // resampled to the square of the longer side, of which the grid is a corner
+  bool pre_norm = false;         // a LayerNorm in front of the first block
 
   // Rotary positions, of patches alone: queries and keys are turned by angles, those of the first half of the
   // pairs by a patch's row, the others by its column. Pair b of a half has the angle place / base^(b / pairs

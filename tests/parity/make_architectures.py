@@ -20,6 +20,7 @@ PLAIN = re.compile(
     r"(patch_embed\.(proj|norm)\.(weight|bias)|cls_token|dist_token|reg_token|pos_embed|norm_pre\.\w+|"
     r"blocks\.\d+\.(norm1|norm2|attn\.qkv|attn\.[qkv]_proj|attn\.proj|attn\.norm|attn\.[qk]_norm|mlp\.fc1|mlp\.fc1_[gx]|mlp\.norm|"
     r"mlp\.fc2)\.(weight|bias)|blocks\.\d+\.(ls[12]\.gamma|gamma_[12]|attn\.[qv]_bias)|rope\.freqs|"
+    r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
 
@@ -38,7 +39,10 @@ def only(values):
 
 def timm_key(tensors, grid):
     """The same text as key_of() in known_architectures.cpp makes of a ViTConfig."""
-    dim, _, height, width = tensors["patch_embed.proj.weight"]
+    tensors = {key.replace("embeds.proj", "patch_embed.proj").removeprefix("embeds."): shape for key, shape in tensors.items()}
+    naflex = len(tensors["patch_embed.proj.weight"]) == 2
+    dim = tensors["patch_embed.proj.weight"][0]
+    height, width = [math.isqrt(tensors["patch_embed.proj.weight"][1] // 3)] * 2 if naflex else tensors["patch_embed.proj.weight"][2:]
     depth = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
     hidden = tensors["blocks.0.mlp.fc2.weight"][1]
     words = [f"{dim}x{depth}x{hidden}", f"{height}x{width}"]
@@ -46,7 +50,9 @@ def timm_key(tensors, grid):
     registers = tensors["reg_token"][-2] if "reg_token" in tensors else 0
     words += ["class"] * ("cls_token" in tensors) + ["distillation"] * ("dist_token" in tensors)
     words += [f"registers{registers}"] * (registers > 0)
-    if "pos_embed" not in tensors:
+    if naflex:
+        words += ["positions_of_patches"] * (prefix + registers > 0)
+    elif "pos_embed" not in tensors:
         words.append("no_positions")
     elif tensors["pos_embed"][-2] != prefix + registers + math.prod(grid):
         assert tensors["pos_embed"][-2] == math.prod(grid)
@@ -89,7 +95,8 @@ def timm_lacks(model):
     rope = getattr(model, "rope", None)
     if type(rope).__name__ not in ("NoneType", "RotaryEmbeddingCat", "RotaryEmbeddingDinoV3", "RotaryEmbeddingMixed"):
         return "rotary positions of that kind are"
-    if model.patch_embed.dynamic_img_pad:
+    patches = model.embeds if hasattr(model, "embeds") else model.patch_embed
+    if patches.dynamic_img_pad:
         return "images that are padded to whole patches are"
     if model.global_pool not in ("token", "avg", "map"):
         return f"its pooling ({model.global_pool}) is"
@@ -101,6 +108,18 @@ def timm_set(model):
     fields = {}
     rope = getattr(model, "rope", None)
     block = model.blocks[0]
+    if hasattr(model, "embeds"):
+        embeds = model.embeds
+        assert embeds.norm_input is None and embeds.channels_last
+        # The sum of two axes is resampled as each of them is, without antialias.
+        antialias = embeds.pos_embed_antialias and embeds.pos_embed_type == "learned"
+        mode = "bilinear" if embeds.pos_embed_type == "factorized" else embeds.pos_embed_interp_mode
+        assert not (antialias and embeds.pos_embed_align_corners)
+        resize = mode + ("_antialias" if antialias else "_corners" if embeds.pos_embed_align_corners else "")
+        if resize != "bicubic_antialias":
+            fields["position_resize"] = resize
+        if embeds.pos_embed_ar_preserving:
+            fields["position_square"] = "true"
     if type(block).__name__ in ("ResPostBlock", "EvaBlockPostNorm"):
         fields["post_norm"] = "true"
     if rope is not None:
@@ -124,7 +143,7 @@ def timm_set(model):
             fields["rotary_columns_first"] = "true"
     # The pool that Vitrine infers where names and shapes don't tell.
     inferred = "map" if model.attn_pool is not None else (
-        "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or model.cls_token is None else "token")
+        "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or getattr(model, "embeds", model).cls_token is None else "token")
     if model.global_pool != inferred:
         fields["pool"] = {"token": "token", "avg": "mean", "map": "attention"}[model.global_pool]
     # Eva's attention pooling sees all tokens.
@@ -150,7 +169,8 @@ def timm_rows():
             continue
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
-        yield ("timm", name, timm_key(tensors, model.patch_embed.grid_size), block.attn.num_heads, activation_of(block), eps,
+        family = "timm_naflex" if hasattr(model, "embeds") else "timm"
+        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family == "timm" else ()), block.attn.num_heads, activation_of(block), eps,
                *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 
 

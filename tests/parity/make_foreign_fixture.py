@@ -18,8 +18,6 @@ TIMM = {
     "aimv2_large_patch14_224": "an AIMv2",
     "beit_base_patch16_224": "a BEiT",
     "cait_xxs24_224": "a CaiT",
-    "naflexvit_base_patch16_gap": "a NaFlexViT",
-    "naflexvit_base_patch16_siglip": "a NaFlexViT",
     "samvit_base_patch16": "SAM's",
     "swin_tiny_patch4_window7_224": "a Swin",
     "swinv2_tiny_window8_256": "a Swin",

@@ -21,6 +21,7 @@ import make_map_fixtures
 HERE = pathlib.Path(__file__).parent
 SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 3, "num_classes": 5}
 RESIZED = (24, 40)
+NAFLEX = {"img_size": None, "pos_embed_grid_size": (3, 5)}
 # Fixture, architecture, arguments besides SMALL.
 MODELS = {
     "timm_beit3": ("beit3_base_patch16_224", {}),
@@ -31,6 +32,9 @@ MODELS = {
     "timm_eva02_clip": ("eva02_base_patch16_clip_224", {}),
     "timm_eva02_enormous": ("eva02_enormous_patch14_clip_224", {}),
     "timm_eva02_tiny": ("eva02_tiny_patch14_224", {}),
+    "timm_naflex": ("naflexvit_base_patch16_siglip", NAFLEX),
+    "timm_naflex_corners": ("naflexvit_base_patch16_radio_v3", NAFLEX),
+    "timm_naflex_sums": ("naflexvit_base_patch16_parfac_gap", NAFLEX),
     "timm_pe_core": ("vit_pe_core_base_patch16_224", {}),
     "timm_pe_lang": ("vit_pe_lang_large_patch14_448", {}),
     "timm_pool_prefix": ("test_vit3", {}),
@@ -82,19 +86,24 @@ def write(name, architecture, arguments):
     folder = HERE / "fixtures" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    arguments = {key: value for key, value in arguments.items() if value is not None}
+    naflex = architecture.startswith("naflex")
     model = randomised(timm.create_model(architecture, **arguments))
+    arguments.pop("pos_embed_grid_size", None)  # which the table's shape tells
     published = name.startswith("meta")
     tensors = under_publishers_names(model) if published else model.state_dict()
     save_file({key: value.contiguous() for key, value in tensors.items()}, folder / "model.safetensors")
     if not published:
         config = {"architecture": architecture, "num_classes": model.num_classes, "model_args": arguments,
                   "global_pool": model.global_pool}
+        if naflex:
+            config["pretrained_cfg"] = {"input_size": [3, 32, 32], "num_classes": model.num_classes}
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     random = np.random.default_rng([ord(c) for c in name])
     images = random.standard_normal((2, 3, 32, 32)).astype(np.float32)
     np.save(folder / "input.npy", images)
     model = model.double()
-    what = "features" if published else "logits"
+    what = "logits" if model.num_classes else "features"
     found = computed(model, images)
     np.save(folder / f"{what}.npy", found)
     meta = {"covers": f"timm {timm.__version__}, {architecture}", "limits": {"f16": 0.005, "f32": 2e-05},
@@ -106,7 +115,8 @@ def write(name, architecture, arguments):
             block.attn.fused_attn = False
         make_map_fixtures.write(HERE / "maps" / name, model, images)
     other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)
-    model.set_input_size(img_size=RESIZED)
+    if not naflex:
+        model.set_input_size(img_size=RESIZED)
     np.save(folder / "resized_input.npy", other)
     np.save(folder / f"resized_{what}.npy", computed(model.double(), other))
     meta["resized"] = {"image_size": list(RESIZED), "output": what}

@@ -18,6 +18,8 @@ RULES = {
     "bicubic_antialias": {"mode": "bicubic", "align_corners": False, "antialias": True},
     "bicubic_corners": {"mode": "bicubic", "align_corners": True},
     "bilinear": {"mode": "bilinear", "align_corners": False},
+    "bilinear_corners": {"mode": "bilinear", "align_corners": True},
+    "bilinear_antialias": {"mode": "bilinear", "align_corners": False, "antialias": True},
 }
 
 

@@ -52,7 +52,8 @@ Opened open(const TensorShapes& tensors, const InferHints& hints = {}) {
 TEST_CASE("a published model without a config.json has its own heads and activation, or is asked about") {
   std::map<std::string_view, std::set<std::pair<uint64_t, Activation>>> by_key;
   for (const KnownArchitecture& known : known_architectures()) {
-    if (known.lacks.empty()) by_key[known.key].insert({known.heads, known.activation});
+    if (known.lacks.empty() && known.family != "timm_naflex")
+      by_key[known.key].insert({known.heads, known.activation});
   }
   size_t opened_silently = 0, asked = 0;
   for (const KnownArchitecture& known : known_architectures()) {
@@ -197,7 +198,7 @@ TEST_CASE("models that aren't computed are refused by what they are") {
     }
     return "not refused";
   };
-  REQUIRE(json.at("models").size() >= 44);
+  REQUIRE(json.at("models").size() >= 42);
   for (const nlohmann::json& model : json.at("models")) {
     const auto name = model.at("name").get<std::string>(), called = model.at("called").get<std::string>();
     INFO(name);
