@@ -7,7 +7,7 @@
 namespace vitrine::reference {
 
 Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
-                    double scale, const WeightFactor& factor, const Sees& sees) {
+                    double scale, const WeightFactor& factor, const Sees& sees, const ScoreBias& bias) {
   Attention result;
   result.out.resize(batch * q.tokens * heads * v.head_width);
   Values row(k.tokens), applied;
@@ -18,7 +18,8 @@ Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t bat
         for (uint64_t m = 0; m < k.tokens; ++m) {
           double dot = 0;
           for (uint64_t d = 0; d < q.head_width; ++d) dot += q.at(b, n, h, d) * k.at(b, m, h, d);
-          row[m] = sees && !sees(n, m) ? -std::numeric_limits<double>::infinity() : dot * scale;
+          dot = dot * scale + (bias ? bias(b, h, n, m) : 0);
+          row[m] = sees && !sees(n, m) ? -std::numeric_limits<double>::infinity() : dot;
           highest = std::max(highest, row[m]);
         }
         result.scores.insert(result.scores.end(), row.begin(), row.end());
@@ -47,9 +48,10 @@ Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t bat
 
 AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Heads& v, uint64_t batch,
                                       uint64_t heads, double scale, const Values& out_gradient,
-                                      const WeightFactor& factor) {
-  const Values weights = attention(q, k, v, batch, heads, scale).weights;
-  AttentionGradients result{Values(q.values.size()), Values(k.values.size()), Values(v.values.size())};
+                                      const WeightFactor& factor, const ScoreBias& bias) {
+  const Values weights = attention(q, k, v, batch, heads, scale, {}, {}, bias).weights;
+  AttentionGradients result{Values(q.values.size()), Values(k.values.size()), Values(v.values.size()), {}};
+  result.scores.resize(weights.size());
   Values of_weights(k.tokens);
   for (uint64_t b = 0; b < batch; ++b) {
     for (uint64_t h = 0; h < heads; ++h) {
@@ -68,7 +70,9 @@ AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Head
           mean += weight * of_weights[m];
         }
         for (uint64_t m = 0; m < k.tokens; ++m) {
-          const double of_score = scale * weights[row * k.tokens + m] * (of_weights[m] - mean);
+          const double of_bias = weights[row * k.tokens + m] * (of_weights[m] - mean);
+          const double of_score = scale * of_bias;
+          result.scores[row * k.tokens + m] = of_bias;
           for (uint64_t d = 0; d < q.head_width; ++d) {
             result.q[q.index(b, n, h, d)] += of_score * k.at(b, m, h, d);
             result.k[k.index(b, m, h, d)] += of_score * q.at(b, n, h, d);
@@ -78,6 +82,33 @@ AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Head
     }
   }
   return result;
+}
+
+uint64_t RelativeGrid::rows() const { return (2 * height - 1) * (2 * width - 1) + 3 * first; }
+
+uint64_t RelativeGrid::row(uint64_t query, uint64_t key) const {
+  if (query < first && key < first) return rows() - 1;
+  if (key < first) return rows() - 2;
+  if (query < first) return rows() - 3;
+  const uint64_t down = (query - first) / width + height - 1 - (key - first) / width;
+  const uint64_t right = (query - first) % width + width - 1 - (key - first) % width;
+  return down * (2 * width - 1) + right;
+}
+
+ScoreBias relative_bias(const RelativeGrid& grid, const Values& table, uint64_t heads) {
+  return [grid, table, heads](uint64_t, uint64_t head, uint64_t query, uint64_t key) {
+    return table[grid.row(query, key) * heads + head];
+  };
+}
+
+Values relative_bias_gradient(const RelativeGrid& grid, const Values& scores, uint64_t batch,
+                              uint64_t heads) {
+  Values sums(grid.rows() * heads);
+  const uint64_t tokens = grid.tokens();
+  for (uint64_t i = 0; i < batch * heads * tokens * tokens; ++i) {
+    sums[grid.row(i / tokens % tokens, i % tokens) * heads + i / tokens / tokens % heads] += scores[i];
+  }
+  return sums;
 }
 
 }  // namespace vitrine::reference

@@ -44,14 +44,30 @@ struct Attention {
 using WeightFactor = std::function<double(uint64_t row, uint64_t key)>;
 // Whether a query takes part in a key at all. None: in all.
 using Sees = std::function<bool(uint64_t query, uint64_t key)>;
+// What is added to a score. None: 0.
+using ScoreBias = std::function<double(uint64_t batch, uint64_t head, uint64_t query, uint64_t key)>;
 Attention attention(const Heads& q, const Heads& k, const Heads& v, uint64_t batch, uint64_t heads,
-                    double scale, const WeightFactor& factor = {}, const Sees& sees = {});
-// The gradients of the tensors that q, k and v are in; 0 where no head reads.
+                    double scale, const WeightFactor& factor = {}, const Sees& sees = {},
+                    const ScoreBias& bias = {});
+// The gradients of the tensors that q, k and v are in, 0 where no head reads; and of each score.
 struct AttentionGradients {
   Values q, k, v;
+  Values scores;  // [batch, heads, queries, keys]
 };
 AttentionGradients attention_gradient(const Heads& q, const Heads& k, const Heads& v, uint64_t batch,
                                       uint64_t heads, double scale, const Values& out_gradient,
-                                      const WeightFactor& factor = {});
+                                      const WeightFactor& factor = {}, const ScoreBias& bias = {});
+
+// Biases by where patches lie, seen from each other (AttentionOptions::bias): the rows of the table, the one
+// for a query and a key, and a table as what is added to scores.
+struct RelativeGrid {
+  uint64_t height = 0, width = 0, first = 0;
+  uint64_t tokens() const { return first + height * width; }
+  uint64_t rows() const;
+  uint64_t row(uint64_t query, uint64_t key) const;
+};
+ScoreBias relative_bias(const RelativeGrid& grid, const Values& table, uint64_t heads);
+// The gradient of the table, from those of the scores.
+Values relative_bias_gradient(const RelativeGrid& grid, const Values& scores, uint64_t batch, uint64_t heads);
 
 }  // namespace vitrine::reference

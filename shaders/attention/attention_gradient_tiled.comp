@@ -28,8 +28,9 @@ layout(set = 0, binding = 3) readonly buffer OtherValue { vec4 other_value[]; };
 layout(set = 0, binding = 4) readonly buffer Lse { float lse[]; };
 layout(set = 0, binding = 5) readonly buffer Deltas { float deltas[]; };
 layout(set = 0, binding = 6) readonly buffer Step { uint words[]; };
-layout(set = 0, binding = 7) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
-layout(set = 0, binding = 8) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
+layout(set = 0, binding = 7) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 8) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
+layout(set = 0, binding = 9) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint threads = 256;  // the same number
@@ -43,6 +44,11 @@ layout(constant_id = 8) const uint slice = 16;    // others whose rows are summe
 layout(constant_id = 9) const bool aligned = false;  // every row of every head starts at a multiple of 4
 layout(constant_id = 10) const bool own_keys = false;
 layout(constant_id = 11) const bool drop = false;
+layout(constant_id = 12) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 13) const uint bias_height = 1;
+layout(constant_id = 14) const uint bias_width = 1;
+layout(constant_id = 15) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
@@ -187,7 +193,12 @@ void main() {
         const bool is_other = other < p.others;
         const uint statistic = statistics + (own_keys ? min(other, p.others - 1) : mine);
         const uint at = i * score_j + j;
-        weights[at] = is_other ? exp_or_nan(weights[at] * p.scale - lse[statistic]) : 0.0;
+        float score = weights[at] * p.scale;
+        if (bias_table) {
+          const uint row_of_bias = own_keys ? bias_row(other, mine) : bias_row(mine, other);
+          score += bias[row_of_bias * p.heads + head];
+        }
+        weights[at] = is_other ? exp_or_nan(score - lse[statistic]) : 0.0;
         float factor = 1.0;
         if (drop) {
           const uint key = own_keys ? mine : other;

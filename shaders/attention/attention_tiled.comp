@@ -39,6 +39,7 @@ layout(set = 0, binding = 2) readonly buffer V { T4 v[]; };
 layout(set = 0, binding = 3) writeonly buffer Out { T result[]; };
 layout(set = 0, binding = 4) writeonly buffer Lse { float lse[]; };
 layout(set = 0, binding = 5) readonly buffer Step { uint words[]; };
+layout(set = 0, binding = 6) readonly buffer Bias { float bias[]; };
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint threads = 256;  // the same number
@@ -53,6 +54,11 @@ layout(constant_id = 9) const bool aligned = false;  // every row of every head 
 layout(constant_id = 10) const bool store_lse = false;
 layout(constant_id = 11) const bool drop = false;
 layout(constant_id = 12) const bool causal = false;  // a query sees keys up to its own number
+layout(constant_id = 13) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 14) const uint bias_height = 1;
+layout(constant_id = 15) const uint bias_width = 1;
+layout(constant_id = 16) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 const uint key_width4 = (key_width + 3) / 4;
 const uint value_width4 = (value_width + 3) / 4;
@@ -146,7 +152,9 @@ void main() {
       [[unroll]] for (uint j = 0; j < score_j; ++j) {
         const uint key = first_key + column + j * columns;
         const bool is_key = key < p.keys && (!causal || key <= first_query + row + i * rows);
-        dots[i * score_j + j] = is_key ? dots[i * score_j + j] * p.scale : minus_infinity;
+        float score = dots[i * score_j + j] * p.scale;
+        if (bias_table) score += bias[bias_row(first_query + row + i * rows, key) * p.heads + head];
+        dots[i * score_j + j] = is_key ? score : minus_infinity;
         highest = max(highest, dots[i * score_j + j]);
       }
       weights[(row + i * rows) * weight_stride + column] = highest;

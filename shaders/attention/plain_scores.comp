@@ -1,6 +1,6 @@
 //! variant f32 T=float
 //! variant f16 T=float16_t needs=storage16
-// scores[b][h][n][m] = scale * q . k, one invocation each.
+// scores[b][h][n][m] = scale * q . k + bias, one invocation each.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/types.glsl"
@@ -8,11 +8,17 @@
 #include "attention.h"
 
 layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 2) const uint bias_height = 1;
+layout(constant_id = 3) const uint bias_width = 1;
+layout(constant_id = 4) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(push_constant) uniform Push { AttentionParams p; };
 layout(set = 0, binding = 0) readonly buffer Q { T q[]; };
 layout(set = 0, binding = 1) readonly buffer K { T k[]; };
-layout(set = 0, binding = 2) writeonly buffer Scores { float scores[]; };
+layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 3) writeonly buffer Scores { float scores[]; };
 
 void main() {
   const uint at = linear_invocation();
@@ -25,5 +31,7 @@ void main() {
   const uint k_at = (batch * p.keys + key) * p.k_stride + p.k_offset + head * p.key_width;
   float sum = 0.0;
   for (uint d = 0; d < p.key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
-  scores[at] = sum * p.scale;
+  sum *= p.scale;
+  if (bias_table) sum += bias[bias_row(query, key) * p.heads + head];
+  scores[at] = sum;
 }

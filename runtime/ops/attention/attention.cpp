@@ -6,6 +6,7 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/attention/attention_gradient.h"
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/elementwise/dropout.h"
 #include "runtime/ops/elementwise/random_mask.h"
 #include "runtime/ops/lowering.h"
@@ -31,12 +32,16 @@ constexpr std::array kernels{
 
 void backward(GradContext& c) {
   if (is_attention_causal(c.attributes())) c.refuse("it is causal, which has no derivative here");
+  if (c.has_input(attention_input::bias) && c.wants(attention_input::bias)) {
+    c.refuse("its relative bias is learned, which has no derivative here");
+  }
   if (c.node().outputs.size() > 1 && c.gradient(1)) {
     c.refuse("something depends on its log-sum-exp, which has no derivative here");
   }
   const ValueId q = c.input(attention_input::q), k = c.input(attention_input::k),
                 v = c.input(attention_input::v);
-  const ValueId step = c.has_input(attention_input::step) ? c.input(attention_input::step) : ValueId{};
+  const auto optional = [&](uint32_t i) { return c.has_input(i) ? c.input(i) : ValueId{}; };
+  const ValueId step = optional(attention_input::step), bias = optional(attention_input::bias);
   ValueId out, lse;
   if (c.attributes().flag("store_lse")) {
     out = c.output(0);
@@ -46,13 +51,13 @@ void backward(GradContext& c) {
     Attributes attributes = c.attributes();
     attributes.set("store_lse", int64_t{1});
     std::vector<ValueId> inputs{q, k, v};
-    if (step) inputs.push_back(step);
+    push_attention_extras(attributes, step, bias, inputs);
     const auto again = c.graph().add(op_attention, c.name("again"), std::move(inputs), std::move(attributes));
     out = again[0];
     lse = again[1];
   }
-  const AttentionGradients gradients =
-      attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse, c.gradient(0), c.attributes(), step);
+  const AttentionGradients gradients = attention_gradient(c.graph(), c.name("qkv"), q, k, v, out, lse,
+                                                          c.gradient(0), c.attributes(), step, bias);
   c.add(attention_input::q, gradients.q);
   if (gradients.k != gradients.q) c.add(attention_input::k, gradients.k);
   if (gradients.v != gradients.q && gradients.v != gradients.k) c.add(attention_input::v, gradients.v);
@@ -107,7 +112,15 @@ Attributes attention_attributes(const AttentionOptions& options) {
     attributes.set("rate", options.drop_rate);
     attributes.set("stream", int64_t{options.drop_stream});
   }
+  set_relative_bias(attributes, options);
   return attributes;
+}
+
+void push_attention_extras(const Attributes& attributes, ValueId step, ValueId bias,
+                           std::vector<ValueId>& inputs) {
+  const bool drops = drops_weights(attributes), biased = has_relative_bias(attributes);
+  if (drops || biased) inputs.push_back(drops ? step : ValueId{});
+  if (biased) inputs.push_back(bias);
 }
 
 bool is_attention_rounded(const Attributes& attributes) { return attributes.flag("rounded"); }
@@ -175,12 +188,14 @@ void infer_attention(InferContext& c) {
   const Shape shape = infer_attention_inputs(c);
   if (drops_weights(c.attributes())) require_step(c, attention_input::step);
   const uint64_t keys = c.input(attention_input::k).shape[1];
+  const auto heads = static_cast<uint64_t>(c.attributes().integer("heads"));
+  require_relative_bias(c, attention_input::bias, heads, shape[1], keys);
   c.require(!is_attention_causal(c.attributes()) || keys == shape[1],
             counted(keys, "key") + " for " + std::to_string(shape[1]) +
                 " queries, as many were expected where it is causal");
   c.output(shape, c.input(attention_input::q).dtype);
   if (c.attributes().flag("store_lse")) {
-    c.output({shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1]}, DType::f32, "lse");
+    c.output({shape[0], heads, shape[1]}, DType::f32, "lse");
   }
 }
 
@@ -216,9 +231,9 @@ const OpDef op_attention{"attention",     infer_attention, attention_flops, kern
 AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                           const AttentionOptions& options) {
   std::vector<ValueId> inputs{q, k, v};
-  if (options.drop_rate != 0) inputs.push_back(options.step);
-  const auto outputs =
-      graph.add(op_attention, std::move(name), std::move(inputs), attention_attributes(options));
+  Attributes attributes = attention_attributes(options);
+  push_attention_extras(attributes, options.step, options.bias, inputs);
+  const auto outputs = graph.add(op_attention, std::move(name), std::move(inputs), std::move(attributes));
   return {.out = outputs[0], .lse = options.store_lse ? outputs[1] : ValueId{}};
 }
 

@@ -35,6 +35,14 @@ struct AttentionOptions {
   // A query sees the keys up to its own number alone, of as many keys as queries. What it doesn't see has a
   // weight of 0, whatever its score; no mask is stored. Has no derivative here.
   bool causal = false;
+  // What is added to scale * q . k by where the key's patch lies, seen from the query's: one f32 of a table
+  // [rows, heads], as BEiT, Data2Vec and timm's models with relative positions have it. The tokens, as many
+  // queries as keys, are bias_first others (0 or 1), then a grid of patches, row by row; the bias of query
+  // (y, x) and key (v, u) is row (y - v + height - 1) * (2 * width - 1) + x - u + width - 1 of
+  // (2 * height - 1) * (2 * width - 1). With a token in front, three rows follow: it asks a patch, a patch
+  // asks it, it asks itself. No value of every pair is stored.
+  ValueId bias = {};
+  uint64_t bias_height = 0, bias_width = 0, bias_first = 0;
 };
 
 struct AttentionResult {

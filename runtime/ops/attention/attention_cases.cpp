@@ -4,6 +4,7 @@
 #include "runtime/check/reference_matmul.h"
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 
 namespace vitrine {
 
@@ -21,7 +22,7 @@ OpCase case_of(const AttentionCase& size, DType dtype) {
   const reference::Attention expected = size.expected(c.inputs);
   c.expected = {expected.out};
   if (size.store_lse) c.expected.push_back(expected.lse);
-  size.add_step(c.inputs);
+  size.add_extras(c.inputs);
   if (size.rounded) c.tolerance = rounded_tolerance;
   c.build = [size](Graph& graph, std::span<const ValueId> ids) {
     const AttentionResult result = attention(graph, "y", ids[0], ids[1], ids[2], size.options(ids));
@@ -41,6 +42,7 @@ std::vector<OpCase> attention_cases() {
       cases.push_back(case_of(size, dtype));
     }
     for (const AttentionCase& size : causal_attentions) cases.push_back(case_of(size, dtype));
+    for (const AttentionCase& size : biased_attentions) cases.push_back(case_of(size, dtype));
   }
   for (AttentionCase size : trained_attentions) {
     for (const bool store_lse : {true, false}) {
@@ -88,11 +90,19 @@ std::vector<Sample> attention_sample(const LoneNode& node) {
   if (is_attention_causal(attributes)) {
     sees = [&](uint64_t query, uint64_t key) { return key <= rows[query]; };
   }
+  reference::ScoreBias bias;
+  if (has_relative_bias(attributes)) {
+    bias = [&, grid = reference::RelativeGrid{whole("bias_height"), whole("bias_width"), whole("bias_first")},
+            table = node.values(attention_input::bias)](uint64_t, uint64_t head, uint64_t query,
+                                                        uint64_t key) {
+      return table[grid.row(rows[query], key) * heads + head];
+    };
+  }
   const reference::Attention expected =
       reference::attention({q_values, rows.size(), q[2], whole("q_offset"), key_width},
                            {k_values, k[1], k[2], whole("k_offset"), key_width},
                            {v_values, k[1], v[2], whole("v_offset"), value_width}, 1, heads,
-                           attributes.number("scale"), factor, sees);
+                           attributes.number("scale"), factor, sees, bias);
   std::vector<Sample> samples{rows_sample(node, query_rows, heads * value_width, expected.out)};
   const bool rounded = is_attention_rounded(attributes);
   if (rounded) samples.front().tolerance = rounded_tolerance;

@@ -22,6 +22,7 @@ struct AttentionCase {
   bool store_lse = true;
   bool rounded = false;
   bool causal = false;
+  reference::RelativeGrid grid = {};  // of a relative bias, if it has a width
   // Where the heads begin in a row of q and of k, and what is behind the last one: with heads of whole
   // eights, all of a row is.
   static constexpr uint64_t q_offset = 8, k_offset = 16, rest = 8;
@@ -38,12 +39,16 @@ struct AttentionCase {
             .drop_rate = drop_rate,
             .drop_stream = 4,
             .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{},
-            .causal = causal};
+            .causal = causal,
+            .bias = biased() && !ids.empty() ? ids.back() : ValueId{},
+            .bias_height = grid.height,
+            .bias_width = grid.width,
+            .bias_first = grid.first};
   }
   std::string label() const {
     return std::to_string(heads) + " heads of " + std::to_string(width) +
            (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp") +
-           (rounded ? ", rounded" : "") + (causal ? ", causal" : "");
+           (rounded ? ", rounded" : "") + (causal ? ", causal" : "") + (biased() ? ", biased" : "");
   }
   // The weights' factors, and the step of which they are drawn.
   reference::WeightFactor factor() const {
@@ -53,7 +58,13 @@ struct AttentionCase {
       return mask.factor(static_cast<uint32_t>(key), static_cast<uint32_t>(row));
     };
   }
-  void add_step(std::vector<reference::OpInput>& in) const {
+  bool biased() const { return grid.width != 0; }
+  reference::HostTensor table() const {
+    return reference::random_tensor({grid.rows(), heads}, DType::f32, 5, -2, 2);
+  }
+  // What it reads behind everything else: a step or a table.
+  void add_extras(std::vector<reference::OpInput>& in) const {
+    if (biased()) in.push_back({table(), Role::constant});
     if (drop_rate == 0) return;
     reference::HostTensor step = reference::filled({VITRINE_STEP_WORDS}, DType::u32, 0);
     step.values[VITRINE_STEP_SEED_LOW] = 7;
@@ -67,7 +78,11 @@ struct AttentionCase {
             {reference::random_tensor({batch, keys, heads * width}, dtype, 3)}};
   }
   reference::Attention expected(const std::vector<reference::OpInput>& in) const {
-    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor(), sees());
+    return reference::attention(q(in), k(in), v(in), batch, heads, options().scale, factor(), sees(), bias());
+  }
+  reference::ScoreBias bias() const {
+    if (!biased()) return {};
+    return reference::relative_bias(grid, table().values, heads);
   }
   reference::Sees sees() const {
     if (!causal) return {};
@@ -92,6 +107,18 @@ constexpr AttentionCase causal_attentions[] = {
     {.batch = 1, .heads = 2, .queries = 5, .keys = 5, .width = 5, .causal = true},
     {.batch = 2, .heads = 2, .queries = 77, .keys = 77, .width = 64, .causal = true},
     {.batch = 1, .heads = 1, .queries = 131, .keys = 131, .width = 20, .store_lse = false, .causal = true}};
+// As BEiT and timm's models with relative positions have them: no more rows of the table than patches are
+// apart, or three more of a class token; and more tokens than a workgroup's queries and keys.
+constexpr AttentionCase biased_attentions[] = {
+    {.batch = 1, .heads = 2, .queries = 6, .keys = 6, .width = 5, .grid = {2, 3, 0}},
+    {.batch = 2, .heads = 3, .queries = 36, .keys = 36, .width = 64, .grid = {5, 7, 1}},
+    {.batch = 1,
+     .heads = 1,
+     .queries = 145,
+     .keys = 145,
+     .width = 20,
+     .store_lse = false,
+     .grid = {9, 16, 1}}};
 // As small models train with: few tokens, and heads of few elements or of no power of two. Every number of
 // keys that a kernel takes at a time is code of its own.
 constexpr AttentionCase trained_attentions[] = {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/elementwise/dropout.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/elementwise/zeros.h"
@@ -53,9 +54,11 @@ void infer_attention_gradient(InferContext& c) {
                   ", f32 " + shape.to_string() + " was expected");
   };
   check(out, "out", expected);
-  check(lse, "lse", {expected[0], static_cast<uint64_t>(c.attributes().integer("heads")), expected[1]});
+  const auto heads = static_cast<uint64_t>(c.attributes().integer("heads"));
+  check(lse, "lse", {expected[0], heads, expected[1]});
   check(out_gradient, "the gradient", expected);
   if (drops_weights(c.attributes())) require_step(c, step);
+  require_relative_bias(c, bias, heads, expected[1], c.input(attention_input::k).shape[1]);
 
   constexpr std::array names{"q", "k", "v"};
   const auto outputs = attention_gradient_outputs(c.attributes());
@@ -183,12 +186,12 @@ AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q,
                                       ValueId out, ValueId lse, ValueId out_gradient,
                                       const AttentionOptions& options) {
   return attention_gradient(graph, std::move(name), q, k, v, out, lse, out_gradient,
-                            attention_attributes(options), options.step);
+                            attention_attributes(options), options.step, options.bias);
 }
 
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
-                                      const Attributes& attributes, ValueId step) {
+                                      const Attributes& attributes, ValueId step, ValueId bias) {
   const std::array values{q, k, v};
   std::array<int64_t, 3> outputs{};
   int64_t declared = 1;
@@ -206,7 +209,7 @@ AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q,
   own.set("k_output", outputs[1]);
   own.set("v_output", outputs[2]);
   std::vector<ValueId> inputs{q, k, v, out, lse, out_gradient};
-  if (drops_weights(own)) inputs.push_back(step);
+  push_attention_extras(own, step, bias, inputs);
   const auto made = graph.add(op_attention_gradient, std::move(name), std::move(inputs), std::move(own));
   return {
       .q = made[0], .k = made[static_cast<size_t>(outputs[1])], .v = made[static_cast<size_t>(outputs[2])]};

@@ -22,9 +22,10 @@ struct AttentionGradients {
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
                                       const AttentionOptions& options);
-// The same, with a node's attributes; the step where they say that weights are dropped.
+// The same, with a node's attributes; the step where they say that weights are dropped, the bias where they
+// say that there is one.
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                       ValueId out, ValueId lse, ValueId out_gradient,
-                                      const Attributes& attributes, ValueId step = {});
+                                      const Attributes& attributes, ValueId step = {}, ValueId bias = {});
 
 }  // namespace vitrine

@@ -26,10 +26,10 @@ OpCase case_of(const AttentionCase& a, double factor = 1) {
   for (double& value : c.inputs.back().tensor.values) value *= factor;
   reference::AttentionGradients gradients =
       reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
-                                    a.options().scale, c.inputs.back().tensor.values, a.factor());
+                                    a.options().scale, c.inputs.back().tensor.values, a.factor(), a.bias());
   c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
   if (a.rounded) c.tolerance = reference::usual_tolerance(DType::f16);
-  a.add_step(c.inputs);
+  a.add_extras(c.inputs);
   c.build = [a](Graph& graph, std::span<const ValueId> ids) {
     const AttentionGradients made =
         attention_gradient(graph, "g", ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], a.options(ids));
@@ -44,6 +44,7 @@ std::vector<OpCase> attention_gradient_cases() {
   std::vector<OpCase> cases;
   for (const AttentionCase& a : {small_attention, usual_attention, dropped_attention})
     cases.push_back(case_of(a));
+  for (const AttentionCase& a : biased_attentions) cases.push_back(case_of(a));
   // So that no device that has matrix units leaves them untested.
   AttentionCase rounded = usual_attention;
   rounded.rounded = true;

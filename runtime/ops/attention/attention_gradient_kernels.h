@@ -15,7 +15,7 @@ namespace vitrine {
 
 namespace attention_gradient_input {
 // Behind q, k and v.
-constexpr uint32_t out = 3, lse = 4, out_gradient = 5, step = 6;
+constexpr uint32_t out = 3, lse = 4, out_gradient = 5, step = 6, bias = 7;
 }  // namespace attention_gradient_input
 
 void infer_attention_gradient(InferContext& context);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -89,6 +90,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                           {"aligned", sides_by_four(sizes, own, other)},
                           {"own_keys", own_keys},
                           {"drop", drops}};
+    add_relative_bias(context, dispatch);
     dispatch.operands = {Operand::input(own.keys_at),
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),
@@ -96,6 +98,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                          Operand::input(lse),
                          deltas,
                          drops ? Operand::input(step) : Operand::nothing(),
+                         relative_bias_operand(context, bias),
                          first,
                          second};
     dispatch.set_params(attention_gradient_params(context, own, other, blocks));

@@ -15,7 +15,7 @@
 namespace vitrine {
 
 namespace attention_input {
-constexpr uint32_t q = 0, k = 1, v = 2, step = 3;
+constexpr uint32_t q = 0, k = 1, v = 2, step = 3, bias = 4;
 }
 
 struct AttentionSizes {
@@ -42,6 +42,9 @@ bool is_attention_causal(const Attributes& attributes);
 // The reason why a kernel that lets every query see every key can't run a node, if it can't.
 std::optional<std::string> refuse_causal(const LowerContext& context);
 Attributes attention_attributes(const AttentionOptions& options);
+// What a node of them reads behind q, k and v: nothing, or a step and a bias, each none where it has none.
+void push_attention_extras(const Attributes& attributes, ValueId step, ValueId bias,
+                           std::vector<ValueId>& inputs);
 // Checks the inputs; returns the result's shape.
 Shape infer_attention_inputs(InferContext& context);
 void infer_attention(InferContext& context);

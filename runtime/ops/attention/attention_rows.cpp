@@ -4,13 +4,14 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/attention/attention_rows.h"
 
 namespace vitrine {
 namespace {
 
-constexpr uint32_t input_q = 0, input_k = 1, input_lse = 2;
+constexpr uint32_t input_q = 0, input_k = 1, input_lse = 2, input_bias = 3;
 
 struct Sizes {
   uint64_t batch, queries, keys, heads, key_width, first_row, rows;
@@ -62,6 +63,7 @@ void infer(InferContext& c) {
   c.require(s.rows > 0 && s.rows <= s.queries && s.first_row <= s.queries - s.rows,
             std::to_string(s.rows) + " rows from number " + std::to_string(s.first_row) +
                 " on were asked for, of " + std::to_string(s.queries));
+  require_relative_bias(c, input_bias, s.heads, s.queries, s.keys);
   std::vector<uint64_t> dims{s.batch};
   if (!s.mean_heads) dims.push_back(s.heads);
   dims.insert(dims.end(), {s.mean_rows ? 1 : s.rows, s.keys});
@@ -84,7 +86,7 @@ Dispatch dispatch_of(const LowerContext& c, std::string_view shader, std::string
   Dispatch dispatch;
   dispatch.shader = &find_shader(shader, variant);
   dispatch.operands = {Operand::input(input_q), Operand::input(input_k), Operand::input(input_lse),
-                       Operand::output(0)};
+                       relative_bias_operand(c, input_bias), Operand::output(0)};
   dispatch.set_params(shader::AttentionRowsParams{.queries = to_u32(s.queries),
                                                   .keys = to_u32(s.keys),
                                                   .heads = to_u32(s.heads),
@@ -112,6 +114,7 @@ Lowered lower_simple(const LowerContext& c) {
                         {"key_width", to_u32(s.key_width)},
                         {"mean_heads", s.mean_heads},
                         {"mean_rows", s.mean_rows}};
+  add_relative_bias(c, dispatch);
   dispatch.groups =
       spread_groups(c.device(), ceil_div(c.output(0).shape.elements(), dispatch.constant("local_size")));
   Lowered lowered;
@@ -166,6 +169,7 @@ Lowered lower_lanes(const LowerContext& c) {
                         {"summed_heads", to_u32(s.mean_heads ? s.heads : 1)},
                         {"summed_steps", to_u32(s.mean_rows ? ceil_div(s.rows, block) : 1)},
                         {"mean_rows", s.mean_rows}};
+  add_relative_bias(c, dispatch);
   dispatch.groups = {to_u32(ceil_div(s.keys, lanes)), to_u32(groups_y(c.device(), s)), to_u32(s.batch)};
   dispatch.note = std::to_string(block) + " rows a step";
   Lowered lowered;
@@ -189,16 +193,19 @@ ValueId attention_rows(Graph& graph, std::string name, ValueId q, ValueId k, Val
   const auto integer = [](uint64_t value) { return static_cast<int64_t>(value); };
   const double scale =
       attended.scale != 0 ? attended.scale : 1 / std::sqrt(static_cast<double>(attended.key_width));
-  return graph.add(op_attention_rows, std::move(name), {q, k, lse},
-                   {{"heads", integer(attended.heads)},
-                    {"key_width", integer(attended.key_width)},
-                    {"q_offset", integer(attended.q_offset)},
-                    {"k_offset", integer(attended.k_offset)},
-                    {"scale", scale},
-                    {"first_row", integer(options.first_row)},
-                    {"rows", integer(options.rows)},
-                    {"mean_heads", int64_t{options.mean_heads}},
-                    {"mean_rows", int64_t{options.mean_rows}}})[0];
+  Attributes attributes{{"heads", integer(attended.heads)},
+                        {"key_width", integer(attended.key_width)},
+                        {"q_offset", integer(attended.q_offset)},
+                        {"k_offset", integer(attended.k_offset)},
+                        {"scale", scale},
+                        {"first_row", integer(options.first_row)},
+                        {"rows", integer(options.rows)},
+                        {"mean_heads", int64_t{options.mean_heads}},
+                        {"mean_rows", int64_t{options.mean_rows}}};
+  set_relative_bias(attributes, attended);
+  std::vector<ValueId> inputs{q, k, lse};
+  if (has_relative_bias(attributes)) inputs.push_back(attended.bias);
+  return graph.add(op_attention_rows, std::move(name), std::move(inputs), std::move(attributes))[0];
 }
 
 }  // namespace vitrine

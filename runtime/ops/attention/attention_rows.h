@@ -22,7 +22,7 @@ struct AttentionRowsOptions {
 };
 
 // q, k and `attended` as attention() had them; lse [B, heads, N] f32, which attention() gives where
-// store_lse is set. Weights exp(scale * q . k - lse) in f32: [B, heads, rows, M], or [B, rows, M] with
+// store_lse is set. Weights exp(scale * q . k + bias - lse) in f32: [B, heads, rows, M], or [B, rows, M] with
 // mean_heads; `rows` is 1 with mean_rows. What has to do with values in `attended` has no effect.
 ValueId attention_rows(Graph& graph, std::string name, ValueId q, ValueId k, ValueId lse,
                        const AttentionOptions& attended, const AttentionRowsOptions& options = {});

@@ -11,11 +11,10 @@ using namespace cases;
 
 std::vector<OpCase> attention_rows_cases() {
   std::vector<OpCase> cases;
-  for (const DType dtype : dtypes) {
+  const auto add = [&](const AttentionCase& size, DType dtype) {
     for (const bool mean_heads : {false, true}) {
-      const AttentionCase& size = usual_attention;
       OpCase& c = cases.emplace_back();
-      c.label = mean_heads ? "the mean of heads" : "all heads";
+      c.label = (mean_heads ? "the mean of " : "all of ") + size.label();
       c.inputs = size.inputs(dtype);
       const reference::Attention expected = size.expected(c.inputs);
       HostTensor lse{{size.batch, size.heads, size.queries}, DType::f32, expected.lse};
@@ -29,11 +28,16 @@ std::vector<OpCase> attention_rows_cases() {
       }
       c.inputs[2] = {std::move(lse)};
       c.tolerance = 2e-6;  // q and k are exact in f16 as well, and the weights are f32
-      c.build = [options = size.options(), mean_heads](Graph& graph, std::span<const ValueId> ids) {
-        return std::vector{
-            attention_rows(graph, "y", ids[0], ids[1], ids[2], options, {.mean_heads = mean_heads})};
+      size.add_extras(c.inputs);
+      c.build = [size, mean_heads](Graph& graph, std::span<const ValueId> ids) {
+        return std::vector{attention_rows(graph, "y", ids[0], ids[1], ids[2], size.options(ids),
+                                          {.mean_heads = mean_heads})};
       };
     }
+  };
+  for (const DType dtype : dtypes) {
+    add(usual_attention, dtype);
+    for (const AttentionCase& size : {biased_attentions[0], biased_attentions[1]}) add(size, dtype);
   }
   return cases;
 }

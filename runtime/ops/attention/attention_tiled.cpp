@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -164,12 +165,14 @@ Lowered lower_attention_tiled_as(const LowerContext& context, const AttentionTil
                         {"store_lse", store_lse},
                         {"drop", drops},
                         {"causal", is_attention_causal(context.attributes())}};
+  add_relative_bias(context, dispatch);
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
                        Operand::input(attention_input::v),
                        Operand::output(0),
                        store_lse ? Operand::output(1) : Operand::nothing(),
-                       drops ? Operand::input(attention_input::step) : Operand::nothing()};
+                       drops ? Operand::input(attention_input::step) : Operand::nothing(),
+                       relative_bias_operand(context, attention_input::bias)};
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.note = tile.name();

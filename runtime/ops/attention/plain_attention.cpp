@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/norms/softmax.h"
 
@@ -17,6 +18,7 @@ void infer(InferContext& c) {
   c.require(!is_attention_causal(c.attributes()), "it has no causal mask, which was asked for");
   const Shape maps{shape[0], static_cast<uint64_t>(c.attributes().integer("heads")), shape[1],
                    c.input(attention_input::k).shape[1]};
+  require_relative_bias(c, attention_input::bias, maps[1], maps[2], maps[3]);
   c.output(shape, c.input(attention_input::q).dtype);
   c.output(maps, DType::f32, "scores");
   c.output(maps, DType::f32, "weights");
@@ -43,8 +45,9 @@ Dispatch elementwise(const LowerContext& c, std::string_view shader, uint32_t ou
 
 Lowered lower(const LowerContext& c) {
   Dispatch scores = elementwise(c, "plain_scores", output_scores);
+  add_relative_bias(c, scores);
   scores.operands = {Operand::input(attention_input::q), Operand::input(attention_input::k),
-                     Operand::output(output_scores)};
+                     relative_bias_operand(c, attention_input::bias), Operand::output(output_scores)};
   scores.note = "scores";
 
   const Shape& maps = c.output(output_scores).shape;
@@ -74,8 +77,11 @@ const OpDef op_plain_attention{"plain_attention", infer, attention_flops, kernel
 
 PlainAttentionResult plain_attention(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,
                                      const AttentionOptions& options) {
+  std::vector<ValueId> inputs{q, k, v};
+  Attributes attributes = attention_attributes(options);
+  push_attention_extras(attributes, options.step, options.bias, inputs);
   const auto outputs =
-      graph.add(op_plain_attention, std::move(name), {q, k, v}, attention_attributes(options));
+      graph.add(op_plain_attention, std::move(name), std::move(inputs), std::move(attributes));
   return {.out = outputs[output_out], .scores = outputs[output_scores], .weights = outputs[output_weights]};
 }
 

@@ -14,7 +14,7 @@ std::vector<reference::OpCase> plain_attention_cases();
 
 struct PlainAttentionResult {
   ValueId out;      // [B, N, heads * value_width], in the inputs' dtype
-  ValueId scores;   // [B, heads, N, M] f32: scale * q . k
+  ValueId scores;   // [B, heads, N, M] f32: scale * q . k, plus the bias
   ValueId weights;  // [B, heads, N, M] f32: the scores' softmax over the keys
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/explain/heat_kernels.h"
 #include "runtime/ops/lowering.h"
 #include "shaders/explain/attention_heat.h"
@@ -10,7 +11,8 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t input_q = 0, input_k = 1, input_lse = 2, input_choice = 3, input_colors = 4;
+constexpr uint32_t input_q = 0, input_k = 1, input_lse = 2, input_choice = 3, input_colors = 4,
+                   input_bias = 5;
 
 template <typename Context>
 uint64_t attribute(const Context& c, std::string_view name) {
@@ -37,6 +39,7 @@ void infer(InferContext& c) {
   c.require(lse.dtype == DType::f32 && lse.shape == stored, "lse is " + std::string(name_of(lse.dtype)) +
                                                                 " " + lse.shape.to_string() +
                                                                 ", expected f32 " + stored.to_string());
+  require_relative_bias(c, input_bias, heads, q.shape[1], k.shape[1]);
   infer_heat(c, input_choice, k.shape[1], heads + 1);
 }
 
@@ -58,13 +61,11 @@ Lowered lower(const LowerContext& c) {
   dispatch.shader = &find_shader("attention_heat", variant(c));
   set_heat_groups(c, dispatch);
   dispatch.add_constants({{"key_width", to_u32(attribute(c, "key_width"))}});
-  dispatch.operands = {Operand::input(input_q),
-                       Operand::input(input_k),
-                       Operand::input(input_lse),
-                       Operand::input(input_choice),
-                       Operand::input(input_colors),
-                       Operand::output(0),
-                       Operand::output(1)};
+  add_relative_bias(c, dispatch);
+  dispatch.operands = {Operand::input(input_q),      Operand::input(input_k),
+                       Operand::input(input_lse),    Operand::input(input_choice),
+                       Operand::input(input_colors), relative_bias_operand(c, input_bias),
+                       Operand::output(0),           Operand::output(1)};
   dispatch.set_params(shader::AttentionHeatParams{.queries = to_u32(c.input(input_q).shape[1]),
                                                   .heads = to_u32(attribute(c, "heads")),
                                                   .q_stride = to_u32(c.input(input_q).shape[2]),
@@ -95,8 +96,11 @@ HeatResult attention_heat(Graph& graph, std::string name, ValueId q, ValueId k, 
                         {"k_offset", integer(attended.k_offset)},
                         {"scale", scale}};
   set_heat_grid(attributes, grid);
+  set_relative_bias(attributes, attended);
+  std::vector<ValueId> inputs{q, k, lse, choice, colors};
+  if (has_relative_bias(attributes)) inputs.push_back(attended.bias);
   const auto outputs =
-      graph.add(op_attention_heat, std::move(name), {q, k, lse, choice, colors}, std::move(attributes));
+      graph.add(op_attention_heat, std::move(name), std::move(inputs), std::move(attributes));
   return {outputs[0], outputs[1]};
 }
 

@@ -1,9 +1,9 @@
-//! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrrww
-//! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
-//! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrww
-//! variant f32_gathers GATHERS=1 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrrww
-//! variant f16_f32_gathers GATHERS=1 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrww
-//! variant f16_gathers GATHERS=1 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrww
+//! variant f32 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrrrww
+//! variant f16_f32 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrrww
+//! variant f16 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrrww
+//! variant f32_gathers GATHERS=1 T=float TR=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrww
+//! variant f16_f32_gathers GATHERS=1 T=float16_t TR=float ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrrww
+//! variant f16_gathers GATHERS=1 T=float16_t TR=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -40,8 +40,12 @@ layout(constant_id = 8) const uint block_rows = 0;
 layout(constant_id = 9) const uint unroll = 16;
 layout(constant_id = 10) const bool halves = false;  // blocks hold f32, of what f16 would hold
 layout(constant_id = 11) const bool drop = false;    // then a step is whole fours of keys, or a half of one
-
 layout(constant_id = 13) const bool causal = false;  // a query sees keys up to its own number
+layout(constant_id = 14) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 15) const uint bias_height = 1;
+layout(constant_id = 16) const uint bias_width = 1;
+layout(constant_id = 17) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Result { TR v[]; };
@@ -52,6 +56,7 @@ layout(push_constant) uniform Push {
   Rows k;
   Rows v;
   Step step;
+  Rows bias;
   Result result;
   Floats lse;
   AttentionLanesParams p;
@@ -64,6 +69,7 @@ float mixed[value_width];
 float highest = -infinity;
 float total = 0.0;
 MaskSource source;
+Rows biases;    // of the head
 uint statistic;  // number of this lane's row among those of all heads and images
 
 // Takes in `count` keys from their rows on, the first of which has the number first_key; count is a constant
@@ -78,6 +84,10 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
         if (d + i < key_width) weight[j] += query[d + i] * of_span(key, i);
       }
     }
+  }
+  if (bias_table) {
+    const uint number = min(gl_GlobalInvocationID.x, p.queries - 1);
+    [[unroll]] for (uint j = 0; j < count; ++j) weight[j] += biases.v[bias_row(number, first_key + j) * p.heads];
   }
   if (causal) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
@@ -131,6 +141,7 @@ void main() {
 
   Rows key_rows = offset_by(k, image * p.keys * k_stride + p.k_offset + head * key_width);
   Rows value_rows = offset_by(v, image * p.keys * v_stride + p.v_offset + head * value_width);
+  biases = offset_by(bias, head);
   statistic = (image * p.heads + head) * p.queries + min(asking, p.queries - 1);
   if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
   // Keys behind the workgroup's last query aren't looked at.

@@ -1,5 +1,5 @@
-//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrww
-//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrww
+//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrrww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -26,6 +26,11 @@ layout(constant_id = 5) const uint k_stride = 8;
 layout(constant_id = 6) const uint v_stride = 8;
 layout(constant_id = 7) const bool drop = false;
 layout(constant_id = 8) const uint result_stride = 8;  // of the result's gradient
+layout(constant_id = 10) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 11) const uint bias_height = 1;
+layout(constant_id = 12) const uint bias_width = 1;
+layout(constant_id = 13) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Result { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Step { uint words[]; };
@@ -37,6 +42,7 @@ layout(push_constant) uniform Push {
   Rows result_gradient;
   Rows deltas;
   Step step;
+  Rows bias;
   Result k_gradient;
   Result v_gradient;
   AttentionGradientLanesParams p;
@@ -47,7 +53,9 @@ float value[value_width];
 float key_sums[key_width];
 float value_sums[value_width];
 MaskSource source;
+Rows biases;  // of the head
 uint number;  // of the lane's key
+uint statistics;  // of the head's first query
 
 // Takes in `count` queries from their rows and statistics on, the first of which is number `statistic` of all
 // heads' and images'; count is a constant wherever this is called.
@@ -65,6 +73,11 @@ void answer(Rows query_rows, Rows given_rows, Rows log_sums, Rows delta_rows, ui
       [[unroll]] for (uint i = 0; i < span; ++i) {
         if (d + i < key_width) weight[j] += key[d + i] * of_span(query, i);
       }
+    }
+  }
+  if (bias_table) {
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      weight[j] += biases.v[bias_row(statistic - statistics + j, number) * p.heads];
     }
   }
   [[unroll]] for (uint j = 0; j < count; ++j) weight[j] = exp_or_nan(weight[j] - load_one(log_sums, j));
@@ -121,7 +134,8 @@ void main() {
 
   Rows query_rows = offset_by(q, image * p.queries * q_stride + p.q_offset + head * key_width);
   Rows given_rows = offset_by(result_gradient, image * p.queries * result_stride + head * value_width);
-  const uint statistics = (image * p.heads + head) * p.queries;
+  biases = offset_by(bias, head);
+  statistics = (image * p.heads + head) * p.queries;
   Rows log_sums = offset_by(lse, statistics);
   Rows delta_rows = offset_by(deltas, statistics);
   if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);

@@ -1,5 +1,5 @@
-//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrww
-//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrww
+//! variant f32 needs=addresses,int64 bind=addresses access=rrrrrrrrww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrrww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -27,6 +27,11 @@ layout(constant_id = 4) const uint q_stride = 8;  // elements between the rows o
 layout(constant_id = 5) const uint k_stride = 8;
 layout(constant_id = 6) const uint v_stride = 8;
 layout(constant_id = 7) const bool drop = false;  // then a step is whole fours of keys, or a half of one
+layout(constant_id = 9) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 10) const uint bias_height = 1;
+layout(constant_id = 11) const uint bias_width = 1;
+layout(constant_id = 12) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Result { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Step { uint words[]; };
@@ -38,6 +43,7 @@ layout(push_constant) uniform Push {
   Rows lse;
   Rows result_gradient;
   Step step;
+  Rows bias;
   Result q_gradient;
   Result deltas;
   AttentionGradientLanesParams p;
@@ -49,6 +55,8 @@ float sums[key_width];
 float log_sum;
 float delta;
 MaskSource source;
+Rows biases;    // of the head
+uint number;    // of the lane's query
 uint statistic;  // number of this lane's row among those of all heads and images
 
 // Takes in `count` keys from their rows on, the first of which has the number first_key; count is a constant
@@ -67,6 +75,9 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
         if (d + i < key_width) score[j] += query[d + i] * of_span(key, i);
       }
     }
+  }
+  if (bias_table) {
+    [[unroll]] for (uint j = 0; j < count; ++j) score[j] += biases.v[bias_row(number, first_key + j) * p.heads];
   }
   [[unroll]] for (uint d = 0; d < value_width; d += span) {
     [[unroll]] for (uint j = 0; j < count; ++j) {
@@ -100,7 +111,7 @@ void main() {
   const uint asking = gl_GlobalInvocationID.x;
   const uint head = gl_WorkGroupID.y;
   const uint image = gl_WorkGroupID.z;
-  const uint number = min(asking, p.queries - 1);
+  number = min(asking, p.queries - 1);
   const uint row = image * p.queries + number;
   statistic = (image * p.heads + head) * p.queries + number;
 
@@ -117,6 +128,7 @@ void main() {
     given[d] = wanted.v[d];
     delta += given[d] * computed.v[d];
   }
+  biases = offset_by(bias, head);
   log_sum = lse.v[statistic];
   if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
 

@@ -1,5 +1,5 @@
-//! variant f32 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrwww
-//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrwww
+//! variant f32 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrrwww
+//! variant f32_gathers GATHERS=1 needs=addresses,int64,subgroup_control bind=addresses access=rrrrrrrrwww
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -39,6 +39,11 @@ layout(constant_id = 8) const uint v_stride = 8;
 layout(constant_id = 9) const uint result_stride = 8;
 layout(constant_id = 10) const bool drop = false;
 layout(constant_id = 11) const bool pairs = false;  // keys and values lie in whole 64-bit words
+layout(constant_id = 13) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 14) const uint bias_height = 1;
+layout(constant_id = 15) const uint bias_width = 1;
+layout(constant_id = 16) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Result { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Step { uint words[]; };
@@ -50,6 +55,7 @@ layout(push_constant) uniform Push {
   Rows lse;
   Rows result_gradient;
   Step step;
+  Rows bias;
   Result q_gradient;
   Result k_gradient;
   Result v_gradient;
@@ -65,6 +71,7 @@ float key_sums[turns * key_width];
 float value_sums[turns * value_width];
 float query_sums[padded_sums];
 MaskSource source;
+Rows biases;  // of the head
 uint lane;
 
 uint key_of(uint turn) { return min(turn * lanes + lane, p.keys - 1); }
@@ -72,6 +79,7 @@ uint key_of(uint turn) { return min(turn * lanes + lane, p.keys - 1); }
 // The workgroup's rows of the queries' side, from the next query on.
 Rows query_rows, result_rows, given_rows, log_sums;
 uint statistic;    // its number among all heads' and images'
+uint query;        // and in its own head
 uint gradient_at;  // where its gradient lies
 
 // Of as many sums as there are lanes each lane ends up with one: half of them go to the other half of the lanes
@@ -119,6 +127,7 @@ void answer(const uint count) {
       [[unroll]] for (uint d = 0; d < key_width; ++d) {
         weight += key[t * key_width + d] * of_span(queries[j * key_spans + d / span], d % span);
       }
+      if (bias_table) weight += biases.v[bias_row(query + j, min(number, p.keys - 1)) * p.heads];
       weight = exp_or_nan(weight - log_sum[j]);
       float factor = 1.0;  // of what dropout makes of the weight
       if (drop && count == 4) {
@@ -159,6 +168,7 @@ void answer(const uint count) {
   given_rows = offset_by(given_rows, count * result_stride);
   log_sums = offset_by(log_sums, count);
   statistic += count;
+  query += count;
   gradient_at += count * q_stride;
 }
 
@@ -201,6 +211,8 @@ void main() {
   result_rows = offset_by(result, result_at);
   given_rows = offset_by(result_gradient, result_at);
   statistic = (image * p.heads + head) * p.queries;
+  query = 0;
+  biases = offset_by(bias, head);
   log_sums = offset_by(lse, statistic);
   if (drop) source = mask_source(step.words, p.drop_stream, p.drop_threshold);
   uint whole = p.queries / block;

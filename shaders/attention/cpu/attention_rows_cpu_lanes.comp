@@ -1,7 +1,7 @@
-//! variant f32 T=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrw
-//! variant f16 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrw
-//! variant f32_gathers GATHERS=1 T=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrw
-//! variant f16_gathers GATHERS=1 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrw
+//! variant f32 T=float ELEMENT_BYTES=4 needs=addresses,int64 bind=addresses access=rrrrw
+//! variant f16 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,storage16 bind=addresses access=rrrrw
+//! variant f32_gathers GATHERS=1 T=float ELEMENT_BYTES=4 needs=addresses,int64,subgroup_control bind=addresses access=rrrrw
+//! variant f16_gathers GATHERS=1 T=float16_t ELEMENT_BYTES=2 needs=addresses,int64,subgroup_control,storage16 bind=addresses access=rrrrw
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -31,6 +31,11 @@ layout(constant_id = 2) const uint block = 16;
 layout(constant_id = 3) const uint summed_heads = 1;  // heads, where their mean is asked for
 layout(constant_id = 4) const uint summed_steps = 1;  // steps, where the mean of all rows is asked for
 layout(constant_id = 5) const bool mean_rows = false;
+layout(constant_id = 6) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 7) const uint bias_height = 1;
+layout(constant_id = 8) const uint bias_width = 1;
+layout(constant_id = 9) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
@@ -39,6 +44,7 @@ layout(push_constant) uniform Push {
   Elements q;
   Elements k;
   Floats lse;
+  Floats bias;
   Result result;
   AttentionRowsParams p;
 };
@@ -66,9 +72,9 @@ float score_of(const float key[key_width], Elements asking) {
   return score;
 }
 
-void add_head(uint image, uint head, uint first_step, uint key_row) {
+void add_head(uint image, uint head, uint first_step, uint key_number) {
   float key[key_width];
-  Elements mine = offset_by(k, key_row * p.k_stride + p.k_offset + head * key_width);
+  Elements mine = offset_by(k, (image * p.keys + key_number) * p.k_stride + p.k_offset + head * key_width);
   [[unroll]] for (uint d = 0; d < key_width; ++d) key[d] = load_float(mine.v[d]) * p.scale;
 
   [[dont_unroll]] for (uint s = 0; s < summed_steps; ++s) {
@@ -76,8 +82,9 @@ void add_head(uint image, uint head, uint first_step, uint key_row) {
       const uint row = (first_step + s) * block + r;
       const uint query = p.first_row + min(row, p.rows - 1);
       Elements asking = offset_by(q, (image * p.queries + query) * p.q_stride + p.q_offset + head * key_width);
-      const float weight =
-          exp_or_nan(score_of(key, asking) - lse.v[(image * p.heads + head) * p.queries + query]);
+      float score = score_of(key, asking);
+      if (bias_table) score += bias.v[bias_row(query, key_number) * p.heads + head];
+      const float weight = exp_or_nan(score - lse.v[(image * p.heads + head) * p.queries + query]);
       sums[r] += row < p.rows ? weight : 0.0;
     }
   }
@@ -92,7 +99,7 @@ void main() {
 
   [[unroll]] for (uint r = 0; r < block; ++r) sums[r] = 0.0;
   [[dont_unroll]] for (uint h = 0; h < summed_heads; ++h) {
-    add_head(image, head + h, step, image * p.keys + min(key, p.keys - 1));
+    add_head(image, head + h, step, min(key, p.keys - 1));
   }
   if (key >= p.keys) return;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/row_blocks.h"
 
@@ -154,9 +155,14 @@ Lowered lower_attention_lanes(const LowerContext& context) {
       {"drop", drops},
       {"causal", is_attention_causal(context.attributes())},
       {"wide", lie_in_words(context, k, sizes.key_width) && lie_in_words(context, v, sizes.value_width)}};
-  dispatch.operands = {q.operand,          k.operand,
-                       v.operand,          drops ? Operand::input(attention_input::step) : Operand::nothing(),
-                       Operand::output(0), store_lse ? Operand::output(1) : Operand::nothing()};
+  add_relative_bias(context, dispatch);
+  dispatch.operands = {q.operand,
+                       k.operand,
+                       v.operand,
+                       drops ? Operand::input(attention_input::step) : Operand::nothing(),
+                       relative_bias_operand(context, attention_input::bias),
+                       Operand::output(0),
+                       store_lse ? Operand::output(1) : Operand::nothing()};
   dispatch.set_params(
       shader::AttentionLanesParams{.queries = to_u32(sizes.queries),
                                    .keys = to_u32(sizes.keys),

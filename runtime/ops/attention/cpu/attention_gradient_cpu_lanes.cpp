@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/lowering.h"
 
 namespace vitrine {
@@ -41,6 +42,7 @@ std::optional<std::string> refuse_attention_gradient_lanes(const LowerContext& c
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > 256) return "its heads are wider than 256";
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (!context.has_input(i)) continue;
     if (context.input(i).shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
   }
   const auto& groups = context.device().max_workgroup_count;
@@ -65,6 +67,7 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
   const Operand deltas = Operand::scratch(0);
   const bool drops = drops_weights(context.attributes());
   const Operand drawn = drops ? Operand::input(step) : Operand::nothing();
+  const Operand biases = relative_bias_operand(context, bias);
   const auto input = [](uint32_t i) { return Operand::input(i); };
   const auto run = [&](const char* shader, uint64_t rows, std::vector<Operand> operands) -> Dispatch& {
     Dispatch& dispatch = lowered.dispatches.emplace_back();
@@ -78,22 +81,23 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
                           {"k_stride", k.stride},
                           {"v_stride", v.stride},
                           {"drop", drops}};
+    add_relative_bias(context, dispatch);
     dispatch.operands = std::move(operands);
     dispatch.set_params(attention_gradient_lanes_params(context));
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};
     return dispatch;
   };
-  Dispatch& queries =
-      run("attention_gradient_cpu_lanes_queries", sizes.queries,
-          {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
-           input(lse), input(out_gradient), drawn, Operand::output(outputs[attention_input::q]), deltas});
+  Dispatch& queries = run(
+      "attention_gradient_cpu_lanes_queries", sizes.queries,
+      {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(out),
+       input(lse), input(out_gradient), drawn, biases, Operand::output(outputs[attention_input::q]), deltas});
   queries.add_constants({{"wide", lies_in_words(context, attention_input::k, k, sizes.key_width) &&
                                       lies_in_words(context, attention_input::v, v, sizes.value_width)}});
   queries.note = std::to_string(rows_a_step) + " keys a step";
   Dispatch& keys =
       run("attention_gradient_cpu_lanes_keys", sizes.keys,
           {input(attention_input::q), input(attention_input::k), input(attention_input::v), input(lse),
-           input(out_gradient), deltas, drawn, Operand::output(outputs[attention_input::k]),
+           input(out_gradient), deltas, drawn, biases, Operand::output(outputs[attention_input::k]),
            Operand::output(outputs[attention_input::v])});
   keys.add_constants(
       {{"result_stride", result_stride},

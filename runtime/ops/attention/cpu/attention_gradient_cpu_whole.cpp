@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/lowering.h"
 
 namespace vitrine {
@@ -75,6 +76,7 @@ std::optional<std::string> refuse_attention_gradient_whole(const LowerContext& c
            std::to_string(sizes.value_width) + " are too many for one subgroup";
   }
   for (size_t i = 0; i < context.node().inputs.size(); ++i) {
+    if (!context.has_input(i)) continue;
     if (context.input(i).shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
   }
   const auto& groups = device.max_workgroup_count;
@@ -122,6 +124,7 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
       {"wide", lies_in_words(context, attention_input::q, q, sizes.key_width) &&
                    lies_in_words(context, out, {result_stride, 0}, sizes.value_width) &&
                    lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)}};
+  add_relative_bias(context, dispatch);
   dispatch.subgroup_size = lanes;
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
@@ -130,6 +133,7 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
                        Operand::input(lse),
                        Operand::input(out_gradient),
                        drops ? Operand::input(step) : Operand::nothing(),
+                       relative_bias_operand(context, bias),
                        Operand::output(outputs[attention_input::q]),
                        Operand::output(outputs[attention_input::k]),
                        Operand::output(outputs[attention_input::v])};

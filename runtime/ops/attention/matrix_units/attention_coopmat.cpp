@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -270,6 +271,7 @@ std::optional<std::string> refuse_staged_attention(const LowerContext& context, 
     return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
   if (auto reason = refuse_causal(context)) return reason;
+  if (auto reason = refuse_relative_bias(context)) return reason;
   if (context.attributes().number("scale") <= 0)
     return "it scales the maximum of a query alone, and scale is not positive";
   if (auto reason = refuse(context, shader, variant)) return reason;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -86,6 +87,7 @@ std::optional<std::string> refuse_as(const LowerContext& context, const std::str
   if (context.input(attention_input::q).dtype != DType::f16) return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
   if (auto reason = refuse_causal(context)) return reason;
+  if (auto reason = refuse_relative_bias(context)) return reason;
   if (auto reason = refuse(context, "attention_coopmat2", variant)) return reason;
   const AttentionSizes sizes = attention_sizes(context);
   if (std::max(sizes.key_width, sizes.value_width) > widest) {

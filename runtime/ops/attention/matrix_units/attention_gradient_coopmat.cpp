@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/ops/attention/attention_gradient_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/elementwise/magnitude.h"
 #include "runtime/ops/lowering.h"
@@ -208,6 +209,7 @@ std::optional<std::string> refuse_attention_gradient_coopmat(const LowerContext&
   if (!is_attention_rounded(context.attributes()))
     return "matrix units multiply f16, and nothing may be rounded";
   if (auto reason = refuse_drops(context)) return reason;
+  if (auto reason = refuse_relative_bias(context)) return reason;
   if (context.attributes().number("scale") <= 0)
     return "its scores begin with the log-sum-exp over scale, and scale is not positive";
   const AttentionSizes sizes = attention_sizes(context);
