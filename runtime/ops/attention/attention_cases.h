@@ -127,7 +127,7 @@ constexpr AttentionCase trained_attentions[] = {
 // The same of what f16 keeps of it, where matrix units multiply: the two above, rows by single values and
 // by whole eights, and heads of which some devices keep the queries in registers, or can't.
 inline std::vector<AttentionCase> rounded_attentions() {
-  std::vector<AttentionCase> cases{small_attention, usual_attention};
+  std::vector<AttentionCase> cases{small_attention, usual_attention, biased_attentions[1]};
   cases.insert(cases.end(), std::begin(trained_attentions), std::end(trained_attentions));
   for (AttentionCase& a : cases) a.rounded = true;
   return cases;

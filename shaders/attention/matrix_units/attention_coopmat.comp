@@ -50,6 +50,7 @@ layout(set = 0, binding = 4) writeonly buffer Lse { float lse[]; };
 layout(set = 0, binding = 5) readonly buffer Q { T q[]; };
 layout(set = 0, binding = 6) readonly buffer K { T k[]; };
 layout(set = 0, binding = 7) readonly buffer V { T v[]; };
+layout(set = 0, binding = 8) readonly buffer Bias { float bias[]; };
 
 layout(local_size_x_id = 0) in;  // subgroups * subgroup_size
 layout(constant_id = 1) const uint subgroup_size = 32;  // the pipeline requires this size and full subgroups
@@ -64,6 +65,11 @@ layout(constant_id = 9) const uint value_width = 64;
 layout(constant_id = 10) const bool by_eight = false;      // every row of every head is whole groups of 16 bytes
 layout(constant_id = 11) const bool keep_queries = false;  // in registers, else in shared memory
 layout(constant_id = 12) const bool store_lse = false;
+layout(constant_id = 13) const bool bias_table = false;  // of scores: see lib/relative_bias.glsl
+layout(constant_id = 14) const uint bias_height = 1;
+layout(constant_id = 15) const uint bias_width = 1;
+layout(constant_id = 16) const uint bias_first = 0;
+#include "lib/relative_bias.glsl"
 
 const uint threads = subgroups * subgroup_size;
 const uint rows = blocks_m * matrix_m;  // of a subgroup
@@ -97,6 +103,7 @@ const uint loads_v = (items_v + threads - 1) / threads;
 
 #define minus_infinity uintBitsToFloat(0xff800000u)
 #define ln_2 0.69314718055994531
+#define log2_e 1.4426950408889634
 
 // Eight values from column on, of a row that starts at `start`; zeros from the width on.
 #ifdef ROUNDED
@@ -260,6 +267,13 @@ void main() {
       [[unroll]] for (uint i = 0; i < block_k / 4 / sharers; ++i) {
         const uint four = (lane / rows + i / 2 * sharers) * 2 + i % 2;
         vec4 score = uintBitsToFloat(memory[row_at + four]);
+        if (bias_table) {
+          // Scores aren't scaled yet.
+          const uint query = first_query + gl_SubgroupID * rows + lane % rows + r * subgroup_size;
+          [[unroll]] for (uint s = 0; s < 4; ++s) {
+            score[s] += bias[bias_row(query, first_key + four * 4 + s) * p.heads + head] * (log2_e / p.scale);
+          }
+        }
         if (last) {
           [[unroll]] for (uint s = 0; s < 4; ++s) {
             if (first_key + four * 4 + s >= p.keys) score[s] = minus_infinity;

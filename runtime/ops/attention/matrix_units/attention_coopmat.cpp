@@ -237,7 +237,9 @@ Lowered lower_attention_coopmat_as(const LowerContext& context, const AttentionC
                         {"by_eight", eights},
                         {"keep_queries", shape.keep_queries},
                         {"store_lse", store_lse}};
+  add_relative_bias(context, dispatch);
   dispatch.operands = staged_attention_operands(eights, store_lse);
+  dispatch.operands.push_back(relative_bias_operand(context, attention_input::bias));
   dispatch.set_params(params);
   dispatch.groups = spread_groups(context.device(), blocks);
   dispatch.subgroup_size = shape.subgroup_size;
@@ -271,7 +273,6 @@ std::optional<std::string> refuse_staged_attention(const LowerContext& context, 
     return "matrix units multiply f16, q is f32";
   if (auto reason = refuse_drops(context)) return reason;
   if (auto reason = refuse_causal(context)) return reason;
-  if (auto reason = refuse_relative_bias(context)) return reason;
   if (context.attributes().number("scale") <= 0)
     return "it scales the maximum of a query alone, and scale is not positive";
   if (auto reason = refuse(context, shader, variant)) return reason;

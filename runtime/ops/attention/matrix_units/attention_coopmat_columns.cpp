@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "runtime/ops/attention/attention_kernels.h"
+#include "runtime/ops/attention/relative_bias.h"
 #include "runtime/ops/cost.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/occupancy.h"
@@ -202,6 +203,7 @@ Lowered lower_attention_columns_as(const LowerContext& context, const AttentionC
 }
 
 std::optional<std::string> refuse_attention_columns(const LowerContext& context) {
+  if (auto reason = refuse_relative_bias(context)) return reason;
   if (auto reason = refuse_staged_attention(context, "attention_coopmat_columns", "f16")) return reason;
   if (context.device().matrix_sums == MatrixSums::unknown)
     return "it isn't known how the device's matrices lie in its lanes";
