@@ -1,4 +1,5 @@
 // From names and shapes to a ViTConfig.
+#include <algorithm>
 #include <cmath>
 
 #include "model/families/families.h"
@@ -130,6 +131,29 @@ void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) 
                 " other tokens (--set image_height=H --set image_width=W for any other)");
 }
 
+// The grid of a table, which is a square one's; an MLP is for any.
+void infer_relative(const Reader& read, ViTConfig& c, const InferHints& hints) {
+  const auto look = [&](RelativeBias kind, Module table, Module fc1, Module fc2) {
+    if (const auto* rows = read.find(table, Leaf::whole)) {
+      c.relative_bias = kind;
+      const uint64_t side = whole_root(rows->front() - std::min<uint64_t>(rows->front(), 3 * c.class_token));
+      if (side % 2 == 0 && !(hints.image_height && hints.image_width)) {
+        read.fail(read.name_of(table, Leaf::whole, 0, 0), *rows,
+                  "the places in a square grid (--set image_height=H --set image_width=W for any other)");
+      }
+      if (!hints.image_height) c.image_height = (side + 1) / 2 * c.patch_height;
+      if (!hints.image_width) c.image_width = (side + 1) / 2 * c.patch_width;
+    } else if (const auto* hidden = read.find(fc1, Leaf::weight)) {
+      c.relative_bias = kind;
+      c.relative_hidden = hidden->front();
+      c.relative_swin = !read.has(fc2, Leaf::bias);
+    }
+  };
+  using enum Module;
+  look(RelativeBias::own, relative_bias, relative_fc1, relative_fc2);
+  look(RelativeBias::shared, shared_relative_bias, shared_relative_fc1, shared_relative_fc2);
+}
+
 void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
   c.projection = read.has(Module::projection, Leaf::weight);
   if (read.has(Module::q, Leaf::weight)) {
@@ -211,6 +235,7 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     const uint64_t hidden = read.get(Module::pool_fc1, Leaf::weight, 2)[0];
     if (hidden != c.mlp_width()) c.pool_hidden = hidden;
   }
+  infer_relative(read, c, hints);
   if (read.has(Module::rotary_frequencies, Leaf::whole)) {
     c.rotary = Rotary::neighbours;
     c.rotary_learned = true;

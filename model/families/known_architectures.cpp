@@ -218,6 +218,9 @@ std::string architecture_key(const ViTConfig& c) {
   add(c.attention_norm, "attention_norm");
   add(c.mlp_norm, "mlp_norm");
   add(c.rotary_learned, "rotary_frequencies");
+  const std::string mlp = c.relative_hidden ? "_mlp" + number(c.relative_hidden) : "";
+  add(c.relative_bias != RelativeBias::none, std::string(name_of(c.relative_bias)) + "_bias" + mlp);
+  add(c.relative_swin, "relative_swin");
   add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
@@ -248,6 +251,13 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_qkv_bias") c.qkv_bias = false;
     if (word == "no_key_bias") c.key_bias = false;
     if (word == "rms") c.norm = NormKind::rms;
+    for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared}) {
+      const std::string bias = std::string(name_of(kind)) + "_bias";
+      if (!word.starts_with(bias)) continue;
+      c.relative_bias = kind;
+      if (word.size() > bias.size()) c.relative_hidden = std::stoul(word.substr(bias.size() + 4));
+    }
+    c.relative_swin |= word == "relative_swin";
     c.head_norm |= word == "head_norm";
     c.attention_norm |= word == "attention_norm";
     c.mlp_norm |= word == "mlp_norm";

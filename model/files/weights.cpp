@@ -14,6 +14,7 @@
 #include "model/files/hub_cache.h"
 #include "model/files/preprocess_files.h"
 #include "model/files/tensor_files.h"
+#include "model/vit/fixed_values.h"
 #include "model/vit/init_weights.h"
 #include "model/vit/presets.h"
 #include "model/vit/rotary_table.h"
@@ -48,12 +49,19 @@ class RandomWeights : public ConstantSource {
     const auto found = parameters_.find(name);
     if (found == parameters_.end()) no_such_constant(name);
     require_shape(name, found->second.shape, shape);
-    values_.resize(shape.elements());
-    init_parameter(found->second, config_, seed_, values_);
+    values_ = drawn(found->second);
     return {part_of(values_)};
   }
 
  private:
+  std::vector<float> drawn(const Parameter& parameter) const {
+    if (parameter.fixed)
+      return fixed_values(parameter, config_, [&](const Parameter& other) { return drawn(other); });
+    std::vector<float> values(parameter.shape.elements());
+    init_parameter(parameter, config_, seed_, values);
+    return values;
+  }
+
   ViTConfig config_;
   uint64_t seed_;
   std::map<std::string, Parameter> parameters_;
@@ -161,12 +169,8 @@ class FileWeights : public ConstantSource {
     const Constant& constant = found->second;
     require_shape(name, constant.parameter.shape, shape);
     if (constant.parameter.fixed) {
-      values_.resize(shape.elements());
-      if (constant.parameter.module == Module::rotary && config_.rotary_learned) {
-        values_ = rotary_table(config_, frequencies(), constant.parameter.block);
-      } else {
-        init_parameter(constant.parameter, config_, 0, values_);
-      }
+      values_ = fixed_values(constant.parameter, config_,
+                             [&](const Parameter& other) { return stored_values(other.name); });
       return {part_of(values_)};
     }
     ConstantParts parts;
@@ -207,12 +211,11 @@ class FileWeights : public ConstantSource {
   }
 
  private:
-  // Of what learned rotary positions are computed.
-  std::vector<float> frequencies() const {
-    const auto found = constants_.find(std::string(canonical_path(Module::rotary_frequencies)));
-    if (found == constants_.end() || found->second.parts.empty()) {
-      throw Error(ErrorCode::bad_file, shown(files_->path()) + ": found no frequencies of rotary positions");
-    }
+  // Of a parameter that is one tensor.
+  std::vector<float> stored_values(const std::string& name) const {
+    const auto found = constants_.find(name);
+    if (found == constants_.end() || found->second.parts.empty())
+      throw Error(ErrorCode::bad_file, shown(files_->path()) + ": found no '" + name + "', which positions are computed from");
     return found->second.parts.front().stored->floats();
   }
 
@@ -434,8 +437,9 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     origin += " with --set " + assignment;
   }
   model.config.validate(origin);
+  const Grid own_grid = grid_of(model.config);
   const Grid stored_grid =
-      naming.family->position_grid ? stored_positions(shapes, naming) : grid_of(model.config);
+      naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
   auto parts = match_tensors(shapes, model.config, naming, file);
   for (auto& [parameter, of_it] : parts) {
     for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
@@ -453,6 +457,13 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   model.path = path;
   model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
+  if (model.config.relative_bias != RelativeBias::none && model.config.relative_hidden == 0 &&
+      grid_of(model.config) != own_grid) {
+    throw Error(ErrorCode::bad_file, file + ": its relative positions are for " + sides(own_grid.height, own_grid.width) +
+                                         " patches, and images of " +
+                                         sides(model.config.image_height, model.config.image_width) +
+                                         " were to come, for which they can't be resampled yet");
+  }
   model.constants = std::make_unique<FileWeights>(files, VisionTransformer(model.config), parts, stored_grid,
                                                   naming.family->channels_last, std::move(warn));
   return model;

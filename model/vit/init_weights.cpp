@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "model/vit/rotary_table.h"
+#include "model/vit/fixed_values.h"
 #include "runtime/util/philox.h"
 
 namespace vitrine {
@@ -103,29 +103,12 @@ void fill_frequencies(const ViTConfig& c, const RandomStream& stream, std::span<
   }
 }
 
-void fill_fixed(const Parameter& parameter, const ViTConfig& c, uint64_t seed, std::span<float> values) {
-  if (parameter.module == Module::qkv_mask) {
-    std::ranges::fill(values, 1.0f);
-    std::ranges::fill(values.subspan(c.key_columns(), c.key_columns()), 0.0f);
-  } else if (parameter.module == Module::rotary) {
-    std::vector<float> frequencies;
-    if (c.rotary_learned) {
-      frequencies.resize(frequencies_shape(c).elements());
-      fill_frequencies(c, RandomStream(seed, hash_of(canonical_path(Module::rotary_frequencies))),
-                       frequencies);
-    }
-    std::ranges::copy(rotary_table(c, frequencies, parameter.block), values.begin());
-  } else {
-    std::ranges::copy(sincos_positions(c.position_rows(), c.dim), values.begin());
-  }
-}
-
 }  // namespace
 
 void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t seed, std::span<float> values) {
   const RandomStream stream(seed, hash_of(parameter.name));
   if (parameter.fixed) {
-    fill_fixed(parameter, c, seed, values);
+    std::ranges::copy(fixed_values(parameter, c, {}), values.begin());
   } else if (parameter.module == Module::rotary_frequencies) {
     fill_frequencies(c, stream, values);
   } else if (parameter.is_norm()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "runtime/ops/attention/plain_attention.h"
 #include "runtime/ops/attention/rotary.h"
@@ -24,8 +25,8 @@ std::string dotted(std::string_view name, std::string_view leaf) {
   return name.empty() ? std::string(leaf) : std::string(name) + "." + std::string(leaf);
 }
 
-// Of the angles that all blocks turn by; it belongs to no module.
-constexpr std::string_view shared_rotary = "rope";
+// What all blocks turn by, and have as a bias; it belongs to no module.
+constexpr std::string_view shared_rotary = "rope", shared_bias = "rel_pos";
 
 bool has_named(std::span<const Parameter> parameters, std::string_view name) {
   return std::ranges::find(parameters, name, &Parameter::name) != parameters.end();
@@ -62,7 +63,8 @@ void ModuleBase::declare_norm(Module module, std::string_view at, uint64_t width
 // What several parts share is declared once.
 void ModuleBase::declare_all_of(const ModuleBase& part, uint64_t block) {
   for (Parameter parameter : part.parameters()) {
-    if (parameter.name == shared_rotary && has_named(parameters_, shared_rotary)) continue;
+    const bool shared = parameter.name == shared_rotary || parameter.name.starts_with(shared_bias);
+    if (shared && has_named(parameters_, parameter.name)) continue;
     if (block) parameter.block = block;
     parameters_.push_back(std::move(parameter));
   }
@@ -173,9 +175,30 @@ Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(con
     parameters_.back().fixed = true;
     if (!config.rotary_learned) parameters_.back().name = shared_rotary;
   }
+  if (config.relative_bias != RelativeBias::none) declare_bias();
   if (config.attention_norm) declare_norm(Module::attention_norm, "norm", values);
   if (config.projection)
     declare_linear(Module::projection, "proj", config.dim, values, config.projection_bias);
+}
+
+void Attention::declare_bias() {
+  const bool shared = config_.relative_bias == RelativeBias::shared;
+  const uint64_t hidden = config_.relative_hidden, heads = config_.heads;
+  const size_t first = parameters_.size();
+  declare(shared ? Module::shared_relative_bias : Module::relative_bias, Leaf::whole, shared_bias,
+          {relative_rows(config_), heads});
+  parameters_.back().fixed = hidden > 0;
+  if (hidden) {
+    const Module fc1 = shared ? Module::shared_relative_fc1 : Module::relative_fc1;
+    const Module fc2 = shared ? Module::shared_relative_fc2 : Module::relative_fc2;
+    declare_linear(fc1, "rel_pos.fc1", hidden, 2);
+    declare_linear(fc2, "rel_pos.fc2", heads, hidden, !config_.relative_swin);
+  }
+  for (size_t i = first; i < parameters_.size(); ++i) {
+    Parameter& parameter = parameters_[i];
+    parameter.aside = !parameter.fixed && hidden > 0;
+    if (shared) parameter.name = parameter.name.substr(path(shared_bias).size() - shared_bias.size());
+  }
 }
 
 // While it is learned, what stays 0 of it is made so on every way.
@@ -295,6 +318,14 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   map(builder, x, out);
   if (config_.head_norm) norm_heads(builder, out);
   if (config_.rotary != Rotary::none) turn(builder, out);
+  if (config_.relative_bias != RelativeBias::none) {
+    const bool shared = config_.relative_bias == RelativeBias::shared;
+    const std::string at = shared ? std::string(shared_bias) : path(shared_bias);
+    out.options.bias = builder.constant(*std::ranges::find(parameters_, at, &Parameter::name), DType::f32);
+    out.options.bias_height = config_.grid_height();
+    out.options.bias_width = config_.grid_width();
+    out.options.bias_first = config_.prefix_tokens();
+  }
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
     const PlainAttentionResult plain = plain_attention(graph, node, out.q, out.k, out.v, out.options);

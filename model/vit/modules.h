@@ -101,7 +101,7 @@ struct AttentionValues {
 };
 
 // Multi-head self-attention: heads, key_width, value_width, qkv_bias, key_bias, head_norm, qk_scale,
-// per_head_maps, attention_norm, projection, projection_bias, and the rotary ones.
+// per_head_maps, attention_norm, projection, projection_bias, and the rotary and relative ones.
 class Attention : public ModuleBase {
  public:
   explicit Attention(const ViTConfig& config, std::string name = {});
@@ -116,6 +116,7 @@ class Attention : public ModuleBase {
                   const Epilogue& epilogue = {}) const;
 
  private:
+  void declare_bias();
   // What the attention is to be given, as linear maps of x.
   void map(GraphBuilder& builder, ValueId x, AttentionValues& out) const;
   ValueId qkv_bias(GraphBuilder& builder, DType dtype) const;

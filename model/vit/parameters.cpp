@@ -33,6 +33,18 @@ std::string_view canonical_path(Module module) {
       return "rope";
     case Module::rotary_frequencies:
       return "rope.freqs";
+    case Module::relative_bias:
+      return "blocks.*.attn.rel_pos";
+    case Module::relative_fc1:
+      return "blocks.*.attn.rel_pos.fc1";
+    case Module::relative_fc2:
+      return "blocks.*.attn.rel_pos.fc2";
+    case Module::shared_relative_bias:
+      return "rel_pos";
+    case Module::shared_relative_fc1:
+      return "rel_pos.fc1";
+    case Module::shared_relative_fc2:
+      return "rel_pos.fc2";
     case Module::pre_norm:
       return "norm_pre";
     case Module::norm1:

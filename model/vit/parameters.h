@@ -22,6 +22,12 @@ enum class Module : uint8_t {
   positions,
   rotary,              // the angles of rotary positions, computed
   rotary_frequencies,  // what these are computed of, where they are learned
+  relative_bias,
+  relative_fc1,
+  relative_fc2,
+  shared_relative_bias,
+  shared_relative_fc1,
+  shared_relative_fc2,  // of all blocks
   pre_norm,
   norm1,
   qkv,

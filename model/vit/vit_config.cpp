@@ -22,6 +22,8 @@ constexpr std::array<EnumName<Positions>, 3> position_names{
 constexpr std::array<EnumName<NormKind>, 2> norm_names{{{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}};
 constexpr std::array<EnumName<Rotary>, 3> rotary_names{
     {{Rotary::none, "none"}, {Rotary::neighbours, "neighbours"}, {Rotary::halves, "halves"}}};
+constexpr std::array<EnumName<RelativeBias>, 3> relative_names{
+    {{RelativeBias::none, "none"}, {RelativeBias::own, "own"}, {RelativeBias::shared, "shared"}}};
 constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
@@ -49,6 +51,7 @@ const auto& names_of(MlpKind) { return mlp_names; }
 const auto& names_of(Positions) { return position_names; }
 const auto& names_of(NormKind) { return norm_names; }
 const auto& names_of(Rotary) { return rotary_names; }
+const auto& names_of(RelativeBias) { return relative_names; }
 const auto& names_of(PositionSpan) { return span_names; }
 const auto& names_of(PositionResize) { return resize_names; }
 const auto& names_of(Pool) { return pool_names; }
@@ -90,6 +93,9 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("rotary_columns_first", c.rotary_columns_first);
   visit("rotary_rounded", c.rotary_rounded);
   visit("rotary_learned", c.rotary_learned);
+  visit("relative_bias", c.relative_bias);
+  visit("relative_hidden", c.relative_hidden);
+  visit("relative_swin", c.relative_swin);
   visit("dim", c.dim);
   visit("depth", c.depth);
   visit("heads", c.heads);
@@ -188,6 +194,7 @@ std::string_view name_of(MlpKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
 std::string_view name_of(NormKind kind) { return enum_text(kind); }
 std::string_view name_of(Rotary rotary) { return enum_text(rotary); }
+std::string_view name_of(RelativeBias bias) { return enum_text(bias); }
 std::string_view name_of(PositionSpan span) { return enum_text(span); }
 std::string_view name_of(PositionResize resize) { return enum_text(resize); }
 std::string_view name_of(Pool pool) { return enum_text(pool); }

@@ -91,6 +91,20 @@ void check_rotary(const Checker& check, const ViTConfig& c) {
                 "rotary_reference=0 beside it");
 }
 
+void check_relative(const Checker& check, const ViTConfig& c) {
+  check.range("relative_hidden", c.relative_hidden, 0, max_dim);
+  if (c.relative_bias == RelativeBias::none) {
+    check.require(c.relative_hidden == 0,
+                  "relative_hidden is not 0 and relative_bias is none, expected relative_bias=own or shared");
+    return;
+  }
+  check.require(c.prefix_tokens() == c.class_token,
+                "relative_bias is " + std::string(name_of(c.relative_bias)) + " and there are " +
+                    std::to_string(c.prefix_tokens()) + " tokens in front of the patches, expected a class token or none");
+  check.require(!c.relative_swin || (c.relative_hidden && c.grid_height() > 1 && c.grid_width() > 1),
+                "relative_swin is true, expected relative_hidden and a grid of several rows and columns beside it");
+}
+
 void check_result(const Checker& check, const ViTConfig& c) {
   const bool reads_token = c.pool == Pool::token || c.pool == Pool::token_and_mean;
   check.require(!reads_token || c.class_token,
@@ -130,6 +144,7 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   check_image(check, *this);
   check_blocks(check, *this);
   check_rotary(check, *this);
+  check_relative(check, *this);
   check_result(check, *this);
   // Counted in floating point first: every factor is in range now, the product may not be.
   const double block = static_cast<double>(dim) *

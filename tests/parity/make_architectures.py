@@ -20,6 +20,7 @@ PLAIN = re.compile(
     r"(patch_embed\.(proj|norm)\.(weight|bias)|cls_token|dist_token|reg_token|pos_embed|norm_pre\.\w+|"
     r"blocks\.\d+\.(norm1|norm2|attn\.qkv|attn\.[qkv]_proj|attn\.proj|attn\.norm|attn\.[qk]_norm|mlp\.fc1|mlp\.fc1_[gx]|mlp\.norm|"
     r"mlp\.fc2)\.(weight|bias)|blocks\.\d+\.(ls[12]\.gamma|gamma_[12]|attn\.[qv]_bias)|rope\.freqs|"
+    r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
@@ -68,6 +69,13 @@ def timm_key(tensors, grid):
     words += ["attention_norm"] * ("blocks.0.attn.norm.weight" in tensors)
     words += ["mlp_norm"] * ("blocks.0.mlp.norm.weight" in tensors)
     words += ["rotary_frequencies"] * ("rope.freqs" in tensors)
+    for kind, table, mlp in (("own", "blocks.0.attn.relative_position_bias_table", "blocks.0.attn.rel_pos.mlp"),
+                             ("shared", "rel_pos_bias.relative_position_bias_table", "shared_rel_pos.mlp")):
+        if table in tensors:
+            words.append(f"{kind}_bias")
+        elif f"{mlp}.fc1.weight" in tensors:
+            words.append(f"{kind}_bias_mlp{tensors[f'{mlp}.fc1.weight'][0]}")
+            words += ["relative_swin"] * (f"{mlp}.fc2.bias" not in tensors)
     words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
     gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
     words += ["swiglu"] * gated
@@ -86,9 +94,9 @@ def timm_lacks(model):
         return "keys and values that several heads share are"
     if getattr(block.attn, "gate", None) is not None:
         return "gated attention is"
-    if kind not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm"):
+    if kind not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock"):
         return "blocks of another kind than the plain one are"
-    if attention not in ("Attention", "EvaAttention", "AttentionRope"):
+    if attention not in ("Attention", "EvaAttention", "AttentionRope", "RelPosAttention"):
         return "attention of another kind than the plain one is"
     if mlp not in ("Mlp", "SwiGLU", "SwiGLUPacked", "GluMlp"):
         return "another MLP than the plain one and SwiGLU is"
@@ -120,7 +128,7 @@ def timm_set(model):
             fields["position_resize"] = resize
         if embeds.pos_embed_ar_preserving:
             fields["position_square"] = "true"
-    if type(block).__name__ in ("ResPostBlock", "EvaBlockPostNorm"):
+    if type(block).__name__ in ("ResPostBlock", "EvaBlockPostNorm", "ResPostRelPosBlock"):
         fields["post_norm"] = "true"
     if rope is not None:
         halves = getattr(rope, "rotate_half", False)
@@ -142,7 +150,8 @@ def timm_set(model):
         if rope.grid_indexing == "xy":
             fields["rotary_columns_first"] = "true"
     # The pool that Vitrine infers where names and shapes don't tell.
-    inferred = "map" if model.attn_pool is not None else (
+    attn_pool = getattr(model, "attn_pool", None)
+    inferred = "map" if attn_pool is not None else (
         "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or getattr(model, "embeds", model).cls_token is None else "token")
     if model.global_pool != inferred:
         fields["pool"] = {"token": "token", "avg": "mean", "map": "attention"}[model.global_pool]
@@ -150,7 +159,7 @@ def timm_set(model):
     if model.num_prefix_tokens and (getattr(model, "pool_include_prefix", False) and model.global_pool != "token"
                                     or type(model).__name__ == "Eva" and model.global_pool == "map"):
         fields["pool_prefix"] = "true"
-    if model.attn_pool is not None:
+    if attn_pool is not None:
         if model.attn_pool.num_heads != block.attn.num_heads:
             fields["pool_heads"] = str(model.attn_pool.num_heads)
         hidden = model.attn_pool.mlp.fc1.out_features
@@ -170,7 +179,7 @@ def timm_rows():
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
         family = "timm_naflex" if hasattr(model, "embeds") else "timm"
-        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family == "timm" else ()), block.attn.num_heads, activation_of(block), eps,
+        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family == "timm" else ()), block.attn.num_heads, activation_of(block.mlp), eps,
                *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 
 
