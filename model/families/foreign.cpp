@@ -23,7 +23,7 @@ struct Foreign {
 // The first that fits, so that the more particular ones come first.
 const std::vector<Foreign>& kinds() {
   constexpr std::string_view another_vit = "a Vision Transformer that isn't plain";
-  constexpr std::string_view rotary = "rotary positions are", bias = "relative position bias is";
+  constexpr std::string_view rotary = "rotary positions are";
   constexpr std::string_view windows = "attention in windows with relative positions of rows and columns is";
   static const std::vector<Foreign> table{
       {"a Swin Transformer",
@@ -55,12 +55,6 @@ const std::vector<Foreign>& kinds() {
        "these names are",
        {{{"layers.0.ls1"}, {"layers.0.attn.qkv.weight"}}},
        {"intern_vit_6b"}},
-      {"a BEiT or Data2Vec of transformers",
-       bias,
-       {{{"relative_position_bias.relative_position_bias_table"}},
-        {{"layer.0.lambda_1"}, {"!layer.0.attention.projection_layer.weight"}},
-        {{"layers.0.lambda_1"}}},
-       {"beit", "data2vec-vision"}},
       {"a SigLIP 2 for pictures of any size (NaFlex)",
        "pictures of several sizes in one batch are",
        {{{"embeddings.patch_embedding.weight", 2}, {"embeddings.position_embedding.weight"}}},

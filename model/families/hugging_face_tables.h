@@ -10,6 +10,7 @@ const Family& hugging_face_vit();     // vit, deit, vit_msn, vit_mae, ijepa
 const Family& hugging_face_dinov2();  // dinov2, dinov2_with_registers
 const Family& hugging_face_dinov3();
 const Family& meta_dinov3();
+const Family& hugging_face_beit();
 const Family& hugging_face_clip();
 const Family& hugging_face_siglip();
 const Family& hugging_face_owlvit();

@@ -24,6 +24,8 @@ constexpr Type types[] = {
     {"deit", "hf", 16, Activation::gelu, 1e-12},
     {"dinov2", "hf_dinov2", 14, Activation::gelu, 1e-6},
     {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
+    {"beit", "hf_beit", 16, Activation::gelu, 1e-12},
+    {"data2vec-vision", "hf_beit", 16, Activation::gelu, 1e-12},
     {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5},
     {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
@@ -112,6 +114,25 @@ void read_dinov2(const JsonObject& object, ViTConfig& c) {
   c.position_resize = registers ? PositionResize::bicubic_antialias : PositionResize::bicubic;
 }
 
+void read_beit(const JsonObject& object, ViTConfig& c) {
+  const auto says = [&](const char* key) { return object.flag(key).value_or(false); };
+  const bool own = says("use_relative_position_bias"), shared = says("use_shared_relative_position_bias");
+  if (own && shared) {
+    object.fail("use_shared_relative_position_bias", true,
+                "false where each block has a bias of its own, all that this version computes");
+  }
+  c.relative_bias = own ? RelativeBias::own : shared ? RelativeBias::shared : RelativeBias::none;
+  c.positions = says("use_absolute_position_embeddings") ? Positions::learned : Positions::none;
+  c.key_bias = false;
+  c.layer_scale_init = object.number("layer_scale_init_value").value_or(0.1);
+  c.layer_scale = c.layer_scale_init > 0;
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0.1);
+  const bool mean = object.flag("use_mean_pooling").value_or(true);
+  c.pool = mean ? Pool::mean : Pool::token;
+  c.fc_norm = mean && c.fc_norm;  // a model without its pooler has none
+  c.final_norm = !mean;
+}
+
 void read_dinov3(const JsonObject& object, ViTConfig& c) {
   c.dim = object.whole("hidden_size").value_or(384);
   c.heads = object.whole("num_attention_heads").value_or(6);
@@ -197,12 +218,14 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
                    .value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
-  if (type.family == "hf" || type.family == "hf_dinov2") {
+  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2") {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
   }
-  if (type.family == "hf_dinov3") {
+  if (type.family == "hf_beit") {
+    read_beit(vision, c);
+  } else if (type.family == "hf_dinov3") {
     read_dinov3(vision, c);
   } else if (type.family == "hf_dinov2") {
     read_dinov2(vision, c);

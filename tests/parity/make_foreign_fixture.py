@@ -16,7 +16,6 @@ import transformers
 
 TIMM = {
     "aimv2_large_patch14_224": "an AIMv2",
-    "beit_base_patch16_224": "a BEiT",
     "cait_xxs24_224": "a CaiT",
     "samvit_base_patch16": "SAM's",
     "swin_tiny_patch4_window7_224": "a Swin",
@@ -32,18 +31,12 @@ TIMM = {
     "vit_tiny_r_s16_p8_224": "convolutions in front",
     "vit_dlittle_patch16_reg1_gap_256": "differential attention",
     "vit_dpwee_patch16_reg1_gap_256": "differential attention",
-    "vit_relpos_base_patch16_224": "relative position bias",
-    "vit_relpos_base_patch16_rpn_224": "relative position bias",
-    "vit_srelpos_small_patch16_224": "relative position bias",
     "test_vit4": "root mean square norms",
 }
 TRANSFORMERS = {
     "ASTForAudioClassification": "an Audio Spectrogram Transformer",
     "Aimv2VisionModel": "an AIMv2",
-    "BeitForImageClassification": "a BEiT",
-    "BeitModel": "a BEiT",
     "ConvNextModel": "a convolutional network",
-    "Data2VecVisionModel": "Data2Vec",
     "HieraModel": "stages",
     "JanusVisionModel": "Janus",
     "Llama4VisionModel": "Llama 4",

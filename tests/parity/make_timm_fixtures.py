@@ -24,6 +24,7 @@ RESIZED = (24, 40)
 NAFLEX = {"img_size": None, "pos_embed_grid_size": (3, 5)}
 # Fixture, architecture, arguments besides SMALL.
 MODELS = {
+    "timm_beit": ("beit_base_patch16_224", {}),
     "timm_beit3": ("beit3_base_patch16_224", {}),
     "timm_dinov3": ("vit_small_patch16_dinov3", {}),
     "timm_dinov3_plus": ("vit_small_plus_patch16_dinov3_qkvb", {}),
@@ -38,13 +39,15 @@ MODELS = {
     "timm_pe_core": ("vit_pe_core_base_patch16_224", {}),
     "timm_pe_lang": ("vit_pe_lang_large_patch14_448", {}),
     "timm_pool_prefix": ("test_vit3", {}),
+    "timm_relative": ("vit_relpos_base_patch16_cls_224", {"depth": 2}),
+    "timm_relative_shared": ("vit_srelpos_small_patch16_224", {"depth": 2, "num_heads": 4}),
     "timm_res_post": ("vit_base_patch16_rpn_224", {}),
     "timm_rope": ("vit_base_patch16_rope_ape_224", {}),
     "timm_rope_mixed": ("vit_base_patch16_rope_mixed_224", {"depth": 2}),
     "timm_rope_registers": ("vit_betwixt_patch16_rope_reg4_gap_256", {}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
-MAPS = ("timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
+MAPS = ("timm_beit", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
 META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
         ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
 
@@ -114,6 +117,9 @@ def write(name, architecture, arguments):
         for block in model.blocks:
             block.attn.fused_attn = False
         make_map_fixtures.write(HERE / "maps" / name, model, images)
+    if architecture.startswith("beit_"):  # relative positions are for one size
+        (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
+        return
     other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)
     if not naflex:
         model.set_input_size(img_size=RESIZED)

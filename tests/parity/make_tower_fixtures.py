@@ -25,6 +25,10 @@ RESIZED = (24, 40)
 # Name, class, the configuration besides SMALL, and what is kept of the results.
 TOWERS = {
     "hf_altclip_vision": ("AltCLIPVisionModel", {}, ("tokens", "features")),
+    "hf_beit": ("BeitModel", {"use_relative_position_bias": True}, ("features",)),
+    "hf_beit_classifier": ("BeitForImageClassification", {"use_shared_relative_position_bias": True, "num_labels": 5}, ("logits",)),
+    "hf_data2vec": ("Data2VecVisionModel", {"use_relative_position_bias": True, "use_mean_pooling": False,
+                                            "use_absolute_position_embeddings": True}, ("tokens",)),
     "hf_blip": ("BlipVisionModel", {}, ("tokens", "features")),
     "hf_blip2": ("Blip2VisionModel", {}, ("tokens", "features")),
     "hf_dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}, ("tokens", "features")),
@@ -38,7 +42,8 @@ TOWERS = {
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
 }
-MAPS = ("hf_dinov3",)
+FIXED_SIZE = ("hf_beit", "hf_beit_classifier", "hf_data2vec")  # relative positions are for one
+MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
     "llava_siglip": transformers.SiglipVisionConfig,
@@ -49,7 +54,8 @@ def randomised(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             # Scores that differ where maps are looked at: else attention is a mean of all tokens.
-            scale = 0.4 if isinstance(model, transformers.DINOv3ViTModel) and ("q_proj.w" in name or "k_proj.w" in name) else 0.1
+            scale = 0.4 if name.endswith(("q_proj.weight", "k_proj.weight", "query.weight", "key.weight")) and isinstance(
+                model, (transformers.DINOv3ViTModel, transformers.BeitModel)) else 0.1
             parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 else 0.3))
     return model.eval()
 
@@ -86,12 +92,17 @@ def write(folder, name, model, tower, kept, channels=3):
     if name in MAPS:
         tower.set_attn_implementation("eager")
         make_map_fixtures.write(HERE / "maps" / name, tower, images)
+    if name in FIXED_SIZE:
+        return write_meta(folder, model, found, {})
     other = random.standard_normal((2, channels, *RESIZED)).astype(np.float32)
     save_array(folder / "resized_input.npy", other, np.float32)
     save_array(folder / f"resized_{kept[0]}.npy", results(tower, other, True, kept)[kept[0]], np.float64)
+    write_meta(folder, model, found, {"resized": {"image_size": list(RESIZED), "output": kept[0]}})
+
+
+def write_meta(folder, model, found, others):
     meta = {"covers": f"transformers {transformers.__version__}, {type(model).__name__}", "limits": {"f16": 0.005, "f32": 2e-05},
-            "model": ".", "outputs": {key: list(values.shape) for key, values in found.items()},
-            "resized": {"image_size": list(RESIZED), "output": kept[0]}, "set": []}
+            "model": ".", "outputs": {key: list(values.shape) for key, values in found.items()}, **others, "set": []}
     (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
 
 
