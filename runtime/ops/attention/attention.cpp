@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/graph/autodiff.h"
+#include "runtime/ops/attention/attention_bias_gradient.h"
 #include "runtime/ops/attention/attention_gradient.h"
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/attention/relative_bias.h"
@@ -32,9 +33,6 @@ constexpr std::array kernels{
 
 void backward(GradContext& c) {
   if (is_attention_causal(c.attributes())) c.refuse("it is causal, which has no derivative here");
-  if (c.has_input(attention_input::bias) && c.wants(attention_input::bias)) {
-    c.refuse("its relative bias is learned, which has no derivative here");
-  }
   if (c.node().outputs.size() > 1 && c.gradient(1)) {
     c.refuse("something depends on its log-sum-exp, which has no derivative here");
   }
@@ -61,6 +59,10 @@ void backward(GradContext& c) {
   c.add(attention_input::q, gradients.q);
   if (gradients.k != gradients.q) c.add(attention_input::k, gradients.k);
   if (gradients.v != gradients.q && gradients.v != gradients.k) c.add(attention_input::v, gradients.v);
+  if (bias && c.wants(attention_input::bias)) {
+    c.add(attention_input::bias, attention_bias_gradient(c.graph(), c.name("bias"), q, k, v, out, lse,
+                                                         c.gradient(0), c.attributes(), step, bias));
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/check/op_case.h"
@@ -40,7 +41,7 @@ struct AttentionCase {
             .drop_stream = 4,
             .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{},
             .causal = causal,
-            .bias = biased() && !ids.empty() ? ids.back() : ValueId{},
+            .bias = biased() && !ids.empty() ? ids[ids.size() - (drop_rate != 0 ? 2 : 1)] : ValueId{},
             .bias_height = grid.height,
             .bias_width = grid.width,
             .bias_first = grid.first};
@@ -62,7 +63,22 @@ struct AttentionCase {
   reference::HostTensor table() const {
     return reference::random_tensor({grid.rows(), heads}, DType::f32, 5, -2, 2);
   }
-  // What it reads behind everything else: a step or a table.
+  // Behind q, k and v what the derivative reads: what attention gave, and a gradient times a factor.
+  reference::AttentionGradients add_gradient_inputs(std::vector<reference::OpInput>& in,
+                                                    double times = 1) const {
+    const reference::Attention result = expected(in);
+    for (const auto& [shape, values] : {std::pair{Shape{batch, queries, heads * width}, &result.out},
+                                        {Shape{batch, heads, queries}, &result.lse}}) {
+      reference::HostTensor& tensor =
+          in.emplace_back(reference::HostTensor{shape, DType::f32, *values}).tensor;
+      for (double& value : tensor.values) value = reference::round_to(DType::f32, value);
+    }
+    in.push_back({reference::random_tensor({batch, queries, heads * width}, DType::f32, 4)});
+    for (double& value : in.back().tensor.values) value *= times;
+    return reference::attention_gradient(q(in), k(in), v(in), batch, heads, options().scale,
+                                         in.back().tensor.values, factor(), bias());
+  }
+  // What it reads behind everything else: a table, a step.
   void add_extras(std::vector<reference::OpInput>& in) const {
     if (biased()) in.push_back({table(), Role::constant});
     if (drop_rate == 0) return;

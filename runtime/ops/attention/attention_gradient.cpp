@@ -42,7 +42,7 @@ constexpr std::array kernels{
 
 }  // namespace
 
-void infer_attention_gradient(InferContext& c) {
+void infer_attention_gradient_inputs(InferContext& c) {
   using namespace attention_gradient_input;
   const Shape expected = infer_attention_inputs(c);
   const Value& q = c.input(attention_input::q);
@@ -59,7 +59,10 @@ void infer_attention_gradient(InferContext& c) {
   check(out_gradient, "the gradient", expected);
   if (drops_weights(c.attributes())) require_step(c, step);
   require_relative_bias(c, bias, heads, expected[1], c.input(attention_input::k).shape[1]);
+}
 
+void infer_attention_gradient(InferContext& c) {
+  infer_attention_gradient_inputs(c);
   constexpr std::array names{"q", "k", "v"};
   const auto outputs = attention_gradient_outputs(c.attributes());
   uint32_t declared = 0;

@@ -16,17 +16,7 @@ OpCase case_of(const AttentionCase& a, double factor = 1) {
   OpCase c;
   c.label = a.label() + (factor == 1 ? "" : ", tiny");
   c.inputs = a.inputs(DType::f32);
-  const reference::Attention result = a.expected(c.inputs);
-  for (const auto& [shape, values] : {std::pair{Shape{a.batch, a.queries, a.heads * a.width}, &result.out},
-                                      {Shape{a.batch, a.heads, a.queries}, &result.lse}}) {
-    HostTensor& tensor = c.inputs.emplace_back(HostTensor{shape, DType::f32, *values}).tensor;
-    for (double& value : tensor.values) value = round_to(DType::f32, value);
-  }
-  c.inputs.push_back({random_tensor({a.batch, a.queries, a.heads * a.width}, DType::f32, 4)});
-  for (double& value : c.inputs.back().tensor.values) value *= factor;
-  reference::AttentionGradients gradients =
-      reference::attention_gradient(a.q(c.inputs), a.k(c.inputs), a.v(c.inputs), a.batch, a.heads,
-                                    a.options().scale, c.inputs.back().tensor.values, a.factor(), a.bias());
+  reference::AttentionGradients gradients = a.add_gradient_inputs(c.inputs, factor);
   c.expected = {std::move(gradients.q), std::move(gradients.k), std::move(gradients.v)};
   if (a.rounded) c.tolerance = reference::usual_tolerance(DType::f16);
   a.add_extras(c.inputs);

@@ -18,6 +18,8 @@ namespace attention_gradient_input {
 constexpr uint32_t out = 3, lse = 4, out_gradient = 5, step = 6, bias = 7;
 }  // namespace attention_gradient_input
 
+// Checks the inputs, which are the same of attention_bias_gradient.
+void infer_attention_gradient_inputs(InferContext& context);
 void infer_attention_gradient(InferContext& context);
 // Of scores again, the gradients of the weights, and those of q, k and v.
 double attention_gradient_flops(const LowerContext& context);

@@ -51,11 +51,14 @@ void require_relative_bias(InferContext& c, uint32_t input, uint64_t heads, uint
 }
 
 void add_relative_bias(const LowerContext& context, Dispatch& dispatch) {
+  dispatch.add_constants({{"bias_table", has_relative_bias(context.attributes())}});
+  add_relative_grid(context, dispatch);
+}
+
+void add_relative_grid(const LowerContext& context, Dispatch& dispatch) {
   const auto [height, width, first] = grid_of(context.attributes());
-  dispatch.add_constants({{"bias_table", has_relative_bias(context.attributes())},
-                          {"bias_height", to_u32(height)},
-                          {"bias_width", to_u32(width)},
-                          {"bias_first", to_u32(first)}});
+  dispatch.add_constants(
+      {{"bias_height", to_u32(height)}, {"bias_width", to_u32(width)}, {"bias_first", to_u32(first)}});
 }
 
 Operand relative_bias_operand(const LowerContext& context, uint32_t input) {

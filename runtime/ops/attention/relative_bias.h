@@ -17,7 +17,9 @@ void set_relative_bias(Attributes& attributes, const AttentionOptions& options);
 // Checks the grid against the tokens, and the table against both.
 void require_relative_bias(InferContext& context, uint32_t input, uint64_t heads, uint64_t queries,
                            uint64_t keys);
-// The shader's constants, and what is bound as its table: the node's input of that number, if it has a bias.
+// The shader's constants, all or those of the grid alone; and what is bound as its table: the node's input of
+// that number, if it has a bias.
+void add_relative_grid(const LowerContext& context, Dispatch& dispatch);
 void add_relative_bias(const LowerContext& context, Dispatch& dispatch);
 Operand relative_bias_operand(const LowerContext& context, uint32_t input);
 // The reason why a kernel that adds nothing to its scores can't run a node, if it can't.

@@ -5,8 +5,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "runtime/graph/autodiff.h"
+#include "runtime/ops/attention/attention_bias_gradient.h"
 #include "runtime/ops/attention/attention_gradient.h"
 #include "runtime/ops/attention/attention_kernels.h"
 #include "runtime/ops/attention/attention_rows.h"
@@ -161,6 +164,40 @@ OpCase gradient(const Case& c, uint64_t seed) {
   return result;
 }
 
+// The table's gradient by the formula of the kernel, of whatever result and log-sum-exp attention gave.
+Values gradient_of_table(const Case& c, std::span<const Values> in) {
+  const reference::Heads q = c.part(in[0], 0), k = c.part(in[0], 1), v = c.part(in[0], 2);
+  const uint64_t tokens = c.grid.tokens();
+  Values scores(c.batch * c.heads * tokens * tokens);
+  for (uint64_t i = 0; i < scores.size(); ++i) {
+    const uint64_t key = i % tokens, query = i / tokens % tokens, head = i / tokens / tokens % c.heads,
+                   image = i / tokens / tokens / c.heads;
+    double dot = 0, gradient = 0;
+    for (uint64_t d = 0; d < c.width; ++d) {
+      const uint64_t at = ((image * tokens + query) * c.heads + head) * c.width + d;
+      dot += q.at(image, query, head, d) * k.at(image, key, head, d);
+      gradient += in[4][at] * (v.at(image, key, head, d) - in[2][at]);
+    }
+    dot = dot * c.scale() + in[1][c.grid.row(query, key) * c.heads + head];
+    scores[i] = std::exp(dot - in[3][i / tokens]) * gradient;
+  }
+  return reference::relative_bias_gradient(c.grid, scores, c.batch, c.heads);
+}
+
+OpCase bias_gradient(const Case& c, uint64_t seed) {
+  OpCase result = gradient(c, seed);
+  std::vector<Values> in;
+  for (const OpInput& input : result.inputs) in.push_back(input.tensor.values);
+  const reference::AttentionGradients gradients = c.backward(in[0], in[1], in[4]);
+  result.expected = {reference::relative_bias_gradient(c.grid, gradients.scores, c.batch, c.heads)};
+  result.allow_nonfinite = c.grid.tokens() == 1;
+  result.build = [c](Graph& graph, std::span<const ValueId> ids) {
+    return std::vector{attention_bias_gradient(graph, "g", ids[0], ids[0], ids[0], ids[2], ids[3], ids[4],
+                                               c.options(ids[1]))};
+  };
+  return result;
+}
+
 // Each is code of its own that has to be compiled.
 constexpr Case small[] = {{{1, 1, 1}, 2, 3, 32}, {{3, 5, 0}, 2, 3, 32}, {{5, 3, 1}, 1, 12, 5}};
 constexpr Case usual[] = {{{7, 7, 1}, 1, 3, 80}, {{14, 14, 0}, 1, 2, 64}, {{14, 14, 1}, 1, 1, 32}};
@@ -210,15 +247,15 @@ TEST_CASE("attention may be causal and have a relative bias") {
 
 TEST_CASE("a relative bias lets NaN and infinity through, and only where they belong") {
   const Case c{{3, 5, 1}, 1, 2, 8};
-  const OpCase usual = fused(c, DType::f32);
-  check_nan(op_attention, usual, [c](auto values) {
+  const OpCase finite = fused(c, DType::f32);
+  check_nan(op_attention, finite, [c](auto values) {
     reference::Attention expected = c.forward(values[0], values[1]);
     return Results{std::move(expected.out), std::move(expected.lse)};
   });
   // Of the table's rows the last three, the class token's, and that of two patches far apart; -inf is a mask.
   for (const double value : {nan, inf, -inf}) {
     for (const uint64_t row : {c.grid.rows() - 1, c.grid.rows() - 2, c.grid.rows() - 3, uint64_t{0}}) {
-      OpCase changed = usual;
+      OpCase changed = finite;
       changed.allow_nonfinite = true;
       changed.inputs[1].tensor.values[row * 2 + 1] = value;
       reference::Attention expected =
@@ -253,6 +290,20 @@ TEST_CASE("attention_gradient with a relative bias matches the float64 reference
   check_configurations(op_attention_gradient, gradient({{5, 8, 1}, 1, 2, 12}, seed += 10));
 }
 
+TEST_CASE("attention_bias_gradient matches the float64 reference") {
+  uint64_t seed = 100;
+  for (const auto& sizes : {std::span(small), std::span(usual)}) {
+    for (const Case& c : sizes) check_op(op_attention_bias_gradient, bias_gradient(c, seed += 10));
+  }
+  for (const OpCase& c : attention_bias_gradient_cases()) check_op(op_attention_bias_gradient, c);
+}
+
+TEST_CASE("attention_bias_gradient makes NaN of what a NaN reaches") {
+  const Case c{{3, 2, 1}, 2, 2, 5};
+  check_nan(op_attention_bias_gradient, bias_gradient(c, 7),
+            [c](auto in) { return Results{gradient_of_table(c, in)}; });
+}
+
 TEST_CASE("attention_heat with a relative bias shows attention's weights") {
   for (const OpCase& c : attention_heat_cases()) check_op(op_attention_heat, c);
 }
@@ -263,18 +314,19 @@ TEST_CASE("attention with a relative bias has a derivative, whether it kept its 
     GradientCase g;
     g.label = c.label();
     g.inputs = c.inputs(DType::f32, 3);
-    const Values table = g.inputs[1].tensor.values;
+    g.inputs[1].role = Role::input;  // it is learned
     g.build = [=](Graph& graph, std::span<const ValueId> ids) {
       AttentionOptions options = c.options(ids[1]);
       options.store_lse = store_lse;
       return std::vector{attention(graph, "y", ids[0], ids[0], ids[0], options).out};
     };
-    g.forward = [=](auto in) { return Results{c.forward(in[0], table).out}; };
+    g.forward = [=](auto in) { return Results{c.forward(in[0], in[1]).out}; };
     g.backward = [=](auto in, auto given) {
-      const reference::AttentionGradients made = c.backward(in[0], table, given[0]);
+      const reference::AttentionGradients made = c.backward(in[0], in[1], given[0]);
       Values sum = made.q;
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += made.k[i] + made.v[i];
-      return Results{std::move(sum), {}};
+      return Results{std::move(sum),
+                     reference::relative_bias_gradient(c.grid, made.scores, c.batch, c.heads)};
     };
     check_gradients(g);
   }
@@ -307,11 +359,6 @@ TEST_CASE("what has a relative bias says what is wrong with it") {
                                    graph.input("colors", {256}, DType::u32), options(other, right),
                                    {.first = 1, .height = 2, .width = 3}),
                     ContainsSubstring("[18, 2]"));
-  Graph learned;
-  const ValueId qkv = learned.input("x", {1, 7, 96}), rows = learned.input("table", {18, 2});
-  const ValueId out = attention(learned, "y", qkv, qkv, qkv, options(rows, right)).out;
-  const GradientSeed seed{out, learned.input("dy", {1, 7, 32})};
-  CHECK_THROWS_WITH(add_gradients(learned, {&seed, 1}, {&rows, 1}), ContainsSubstring("bias is learned"));
   const LowerContext context(graph, graph.nodes()[0], test_device().device->capabilities());
   for (const auto refuses :
        {refuse_attention_columns, refuse_attention_flexible, refuse_attention_coopmat2}) {
