@@ -168,20 +168,13 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 14> families{&meta_dinov3(),
-                                                      &timm(),
-                                                      &timm_naflex(),
-                                                      &hugging_face_dinov3(),
-                                                      &hugging_face_beit(),
-                                                      &hugging_face_internvl(),
-                                                      &hugging_face_vit(),
-                                                      &hugging_face_dinov2(),
-                                                      &hugging_face_clip(),
-                                                      &hugging_face_owlvit(),
-                                                      &hugging_face_blip(),
-                                                      &hugging_face_siglip(),
-                                                      &torchvision(),
-                                                      &myvit()};
+  static const std::array<const Family*, 14> families{&meta_dinov3(),       &timm(),
+                                                      &timm_naflex(),       &hugging_face_dinov3(),
+                                                      &hugging_face_beit(), &hugging_face_internvl(),
+                                                      &hugging_face_vit(),  &hugging_face_dinov2(),
+                                                      &hugging_face_clip(), &hugging_face_owlvit(),
+                                                      &hugging_face_blip(), &hugging_face_siglip(),
+                                                      &torchvision(),       &myvit()};
   return families;
 }
 

@@ -215,7 +215,8 @@ class FileWeights : public ConstantSource {
   std::vector<float> stored_values(const std::string& name) const {
     const auto found = constants_.find(name);
     if (found == constants_.end() || found->second.parts.empty())
-      throw Error(ErrorCode::bad_file, shown(files_->path()) + ": found no '" + name + "', which positions are computed from");
+      throw Error(ErrorCode::bad_file,
+                  shown(files_->path()) + ": found no '" + name + "', which positions are computed from");
     return found->second.parts.front().stored->floats();
   }
 
@@ -438,8 +439,7 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   }
   model.config.validate(origin);
   const Grid own_grid = grid_of(model.config);
-  const Grid stored_grid =
-      naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
+  const Grid stored_grid = naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
   auto parts = match_tensors(shapes, model.config, naming, file);
   for (auto& [parameter, of_it] : parts) {
     for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
@@ -459,8 +459,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   decide_pictures(model, options, naming.family->whole_patches, warn);
   if (model.config.relative_bias != RelativeBias::none && model.config.relative_hidden == 0 &&
       grid_of(model.config) != own_grid) {
-    throw Error(ErrorCode::bad_file, file + ": its relative positions are for " + sides(own_grid.height, own_grid.width) +
-                                         " patches, and images of " +
+    throw Error(ErrorCode::bad_file, file + ": its relative positions are for " +
+                                         sides(own_grid.height, own_grid.width) + " patches, and images of " +
                                          sides(model.config.image_height, model.config.image_width) +
                                          " were to come, for which they can't be resampled yet");
   }

@@ -9,7 +9,8 @@ namespace vitrine {
 namespace {
 
 std::vector<float> ask(const ValuesOf& values_of, const Parameter& wanted) {
-  if (!values_of) throw Error(ErrorCode::failed, "'" + wanted.name + "' isn't known, which others are made of");
+  if (!values_of)
+    throw Error(ErrorCode::failed, "'" + wanted.name + "' isn't known, which others are made of");
   return values_of(wanted);
 }
 
@@ -27,7 +28,8 @@ std::vector<float> rotary_angles(const Parameter& parameter, const ViTConfig& c,
   return rotary_table(c, frequencies, parameter.block);
 }
 
-std::vector<float> relative_places(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
+std::vector<float> relative_places(const Parameter& parameter, const ViTConfig& c,
+                                   const ValuesOf& values_of) {
   const bool shared = parameter.module == Module::shared_relative_bias;
   const uint64_t hidden = c.relative_hidden;
   const auto part = [&](const char* at, Leaf leaf, Module own, Module of_all, Shape shape) {

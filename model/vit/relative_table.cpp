@@ -31,7 +31,8 @@ std::vector<float> relative_table(const ViTConfig& c, const RelativeMlp& mlp) {
     for (int64_t across = 1 - width; across < width; ++across) {
       const double y = place(c, down, c.grid_height()), x = place(c, across, c.grid_width());
       for (size_t i = 0; i < hidden.size(); ++i) {
-        hidden[i] = std::max(0.0, static_cast<double>(mlp.fc1[2 * i]) * y + static_cast<double>(mlp.fc1[2 * i + 1]) * x +
+        hidden[i] = std::max(0.0, static_cast<double>(mlp.fc1[2 * i]) * y +
+                                      static_cast<double>(mlp.fc1[2 * i + 1]) * x +
                                       static_cast<double>(mlp.fc1_bias[i]));
       }
       for (size_t head = 0; head < c.heads; ++head) {

@@ -100,9 +100,11 @@ void check_relative(const Checker& check, const ViTConfig& c) {
   }
   check.require(c.prefix_tokens() == c.class_token,
                 "relative_bias is " + std::string(name_of(c.relative_bias)) + " and there are " +
-                    std::to_string(c.prefix_tokens()) + " tokens in front of the patches, expected a class token or none");
-  check.require(!c.relative_swin || (c.relative_hidden && c.grid_height() > 1 && c.grid_width() > 1),
-                "relative_swin is true, expected relative_hidden and a grid of several rows and columns beside it");
+                    std::to_string(c.prefix_tokens()) +
+                    " tokens in front of the patches, expected a class token or none");
+  check.require(
+      !c.relative_swin || (c.relative_hidden && c.grid_height() > 1 && c.grid_width() > 1),
+      "relative_swin is true, expected relative_hidden and a grid of several rows and columns beside it");
 }
 
 void check_result(const Checker& check, const ViTConfig& c) {

@@ -67,7 +67,8 @@ std::vector<std::string> check_fixture(const std::filesystem::path& fixture) {
     check_output(fixture / (name + ".npy"), model, name, images, meta.at("limits"));
   const ViTConfig& c = model.config;
   const bool one_size = c.relative_bias != RelativeBias::none && c.relative_hidden == 0;
-  const bool any_size = c.positions == Positions::learned || c.rotary != Rotary::none || c.relative_hidden > 0;
+  const bool any_size =
+      c.positions == Positions::learned || c.rotary != Rotary::none || c.relative_hidden > 0;
   CHECK(meta.contains("resized") == (any_size && !one_size));
   if (meta.contains("resized")) {
     options.image_height = meta["resized"]["image_size"][0];

@@ -3,8 +3,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/files/config_json.h"
 #include "model/families/families.h"
+#include "model/files/config_json.h"
 
 using namespace vitrine;
 using Catch::Matchers::ContainsSubstring;
