@@ -13,6 +13,7 @@ namespace vitrine::reference {
 using Values = std::vector<double>;
 
 // reference_norm.cpp
+// Without a beta, RMSNorm.
 Values layer_norm(const Values& x, const Values& gamma, const Values& beta, double eps);
 Values softmax(const Values& x, uint64_t width);
 

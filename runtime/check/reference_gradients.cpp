@@ -78,19 +78,20 @@ Values gated_product_gradient(const Values& dy, const Values& x, uint64_t half_w
   return dx;
 }
 
-LayerNormGradient layer_norm_gradient(const Values& dy, const Values& x, const Values& gamma, double eps) {
+LayerNormGradient layer_norm_gradient(const Values& dy, const Values& x, const Values& gamma, double eps,
+                                      bool rms) {
   const size_t width = gamma.size();
   const auto count = static_cast<double>(width);
   LayerNormGradient result{Values(x.size()), Values(width), Values(width)};
   for (size_t row = 0; row < x.size(); row += width) {
     double mean = 0, variance = 0;
-    for (size_t i = 0; i < width; ++i) mean += x[row + i] / count;
+    for (size_t i = 0; i < width && !rms; ++i) mean += x[row + i] / count;
     for (size_t i = 0; i < width; ++i) variance += (x[row + i] - mean) * (x[row + i] - mean) / count;
     const double inverse_deviation = 1 / std::sqrt(variance + eps);
     double sum = 0, dot = 0;  // of the normalized values' gradients, and of these times the values
     for (size_t i = 0; i < width; ++i) {
       const double normalized = (x[row + i] - mean) * inverse_deviation;
-      sum += dy[row + i] * gamma[i];
+      if (!rms) sum += dy[row + i] * gamma[i];
       dot += dy[row + i] * gamma[i] * normalized;
       result.dgamma[i] += dy[row + i] * normalized;
       result.dbeta[i] += dy[row + i];

@@ -21,7 +21,8 @@ Values gated_product_gradient(const Values& dy, const Values& x, uint64_t half_w
 struct LayerNormGradient {
   Values dx, dgamma, dbeta;
 };
-LayerNormGradient layer_norm_gradient(const Values& dy, const Values& x, const Values& gamma, double eps);
+LayerNormGradient layer_norm_gradient(const Values& dy, const Values& x, const Values& gamma, double eps,
+                                      bool rms = false);
 
 // reference_unfold.cpp: how the operators that move data look from behind.
 // x with `axis` made `size` long, zeros around it.

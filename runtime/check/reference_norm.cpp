@@ -11,11 +11,11 @@ Values layer_norm(const Values& x, const Values& gamma, const Values& beta, doub
   for (size_t row = 0; row < x.size(); row += width) {
     double mean = 0, variance = 0;
     for (size_t i = 0; i < width; ++i) mean += x[row + i];
-    mean /= static_cast<double>(width);
+    mean = beta.empty() ? 0 : mean / static_cast<double>(width);
     for (size_t i = 0; i < width; ++i) variance += (x[row + i] - mean) * (x[row + i] - mean);
     variance /= static_cast<double>(width);
     for (size_t i = 0; i < width; ++i) {
-      y[row + i] = (x[row + i] - mean) / std::sqrt(variance + eps) * gamma[i] + beta[i];
+      y[row + i] = (x[row + i] - mean) / std::sqrt(variance + eps) * gamma[i] + (beta.empty() ? 0 : beta[i]);
     }
   }
   return y;

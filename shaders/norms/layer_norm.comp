@@ -13,6 +13,7 @@
 #include "layer_norm.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
+layout(constant_id = 1) const bool rms = false;  // no mean is taken off, and nothing added
 #include "lib/reduce.glsl"
 
 layout(push_constant) uniform Push { LayerNormParams p; };
@@ -27,9 +28,12 @@ void main() {
   const uint base = row * p.width;
   const uint lane = gl_LocalInvocationID.x;
 
-  float sum = 0.0;
-  for (uint i = lane; i < p.width; i += local_size) sum += load_float(x[base + i]);
-  const float mean = sum_over_group(sum) / float(p.width);
+  float mean = 0.0;
+  if (!rms) {
+    float sum = 0.0;
+    for (uint i = lane; i < p.width; i += local_size) sum += load_float(x[base + i]);
+    mean = sum_over_group(sum) / float(p.width);
+  }
 
   float squares = 0.0;
   for (uint i = lane; i < p.width; i += local_size) {
@@ -41,6 +45,6 @@ void main() {
 
   for (uint i = lane; i < p.width; i += local_size) {
     const float normalized = (load_float(x[base + i]) - mean) * inverse_deviation;
-    y[base + i] = store_as(TY, normalized * gamma[i] + beta[i]);
+    y[base + i] = store_as(TY, rms ? normalized * gamma[i] : normalized * gamma[i] + beta[i]);
   }
 }

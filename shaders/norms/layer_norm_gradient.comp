@@ -16,6 +16,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint local_size = 128;
 layout(constant_id = 1) const bool keep_statistics = false;
 layout(constant_id = 2) const bool has_residual = false;
+layout(constant_id = 3) const bool rms = false;  // as in layer_norm.comp: without mean(x) and mean(g)
 #include "lib/reduce.glsl"
 
 layout(push_constant) uniform Push { LayerNormParams p; };
@@ -33,9 +34,12 @@ void main() {
   const uint lane = gl_LocalInvocationID.x;
   const float count = float(p.width);
 
-  float sum = 0.0;
-  for (uint i = lane; i < p.width; i += local_size) sum += load_float(x[base + i]);
-  const float mean = sum_over_group(sum) / count;
+  float mean = 0.0;
+  if (!rms) {
+    float sum = 0.0;
+    for (uint i = lane; i < p.width; i += local_size) sum += load_float(x[base + i]);
+    mean = sum_over_group(sum) / count;
+  }
 
   float squares = 0.0;
   for (uint i = lane; i < p.width; i += local_size) {
@@ -51,7 +55,7 @@ void main() {
     gradients += g;
     products += g * ((load_float(x[base + i]) - mean) * inverse_deviation);
   }
-  gradients = sum_over_group(gradients) / count;
+  gradients = rms ? 0.0 : sum_over_group(gradients) / count;
   products = sum_over_group(products) / count;
 
   // Each invocation writes the elements that it alone has read last: dx may be the memory of dy or residual.

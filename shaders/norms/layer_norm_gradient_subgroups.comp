@@ -11,6 +11,7 @@ const uint slots = 4;
 #include "lib/kept_rows.glsl"
 layout(constant_id = 7) const bool keep_statistics = false;
 layout(constant_id = 8) const bool has_residual = false;
+layout(constant_id = 9) const bool rms = false;
 
 layout(push_constant) uniform Push { LayerNormParams p; };
 layout(set = 0, binding = 0) readonly buffer Dy { Y4 dy[]; };
@@ -33,9 +34,12 @@ void main() {
   EACH_FOUR(q) gradients[q] = load_dy(row, q) * load_gamma(0, q);
   EACH_FOUR(q) before[q] = has_residual ? load_residual(row, q) : vec4(0.0);
 
-  float sum = 0.0;
-  EACH_FOUR(q) sum += sum_of(only_of_row(q, kept[q], 0.0));
-  const float mean = sum_over_row(sum, 0) / count;
+  float mean = 0.0;
+  if (!rms) {
+    float sum = 0.0;
+    EACH_FOUR(q) sum += sum_of(only_of_row(q, kept[q], 0.0));
+    mean = sum_over_row(sum, 0) / count;
+  }
 
   float squares = 0.0;
   EACH_FOUR(q) {
@@ -51,7 +55,7 @@ void main() {
     gradient_sum += sum_of(only_of_row(q, gradients[q], 0.0));
     product_sum += sum_of(only_of_row(q, gradients[q] * kept[q], 0.0));
   }
-  const float gradient_mean = sum_over_row(gradient_sum, 2) / count;
+  const float gradient_mean = rms ? 0.0 : sum_over_row(gradient_sum, 2) / count;
   const float product_mean = sum_over_row(product_sum, 3) / count;
 
   STORE_ROW(dx, row, q,

@@ -10,6 +10,7 @@
 #include "layer_norm.h"
 const uint slots = 2;
 #include "lib/kept_rows.glsl"
+layout(constant_id = 7) const bool rms = false;  // no mean is taken off, and nothing added
 
 layout(push_constant) uniform Push { LayerNormParams p; };
 layout(set = 0, binding = 0) readonly buffer X { IN4 x[]; };
@@ -26,11 +27,14 @@ void main() {
   vec4 kept[fours], scale[fours], shift[fours];
   EACH_FOUR(q) kept[q] = load_x(row, q);
   EACH_FOUR(q) scale[q] = load_gamma(0, q);
-  EACH_FOUR(q) shift[q] = load_beta(0, q);
+  EACH_FOUR(q) shift[q] = rms ? vec4(0.0) : load_beta(0, q);
 
-  float sum = 0.0;
-  EACH_FOUR(q) sum += sum_of(only_of_row(q, kept[q], 0.0));
-  const float mean = sum_over_row(sum, 0) / float(width);
+  float mean = 0.0;
+  if (!rms) {
+    float sum = 0.0;
+    EACH_FOUR(q) sum += sum_of(only_of_row(q, kept[q], 0.0));
+    mean = sum_over_row(sum, 0) / float(width);
+  }
 
   float squares = 0.0;
   EACH_FOUR(q) {

@@ -14,11 +14,14 @@ namespace {
 
 constexpr uint32_t x_input = 0, gamma_input = 1, beta_input = 2;
 
+bool is_rms(const Attributes& attributes) { return attributes.flag("rms"); }
+
 void infer(InferContext& c) {
   const Value& x = c.input(x_input);
   c.require(x.shape.rank() >= 1, "x is a scalar, expected [.., width]");
   c.require(is_computable(x.dtype), "x is " + std::string(name_of(x.dtype)) + ", expected f32 or f16");
   for (const uint32_t i : {gamma_input, beta_input}) {
+    if (i == beta_input && is_rms(c.attributes())) continue;
     const Value& vector = c.input(i);
     c.require(vector.shape == Shape{x.shape[-1]} && vector.dtype == DType::f32,
               "'" + vector.name + "' is " + std::string(name_of(vector.dtype)) + " " +
@@ -43,8 +46,10 @@ shader::LayerNormParams params(const LowerContext& c) {
 
 // What all kernels share; each sets its shader, constants and groups.
 Lowered finish(const LowerContext& c, Dispatch dispatch) {
-  dispatch.operands = {Operand::input(x_input), Operand::input(gamma_input), Operand::input(beta_input),
-                       Operand::output(0)};
+  const bool rms = is_rms(c.attributes());
+  dispatch.add_constants({{"rms", rms}});
+  dispatch.operands = {Operand::input(x_input), Operand::input(gamma_input),
+                       Operand::input(rms ? gamma_input : beta_input), Operand::output(0)};
   dispatch.set_params(params(c));
   Lowered lowered;
   lowered.dispatches.push_back(std::move(dispatch));
@@ -108,18 +113,19 @@ bool lanes_write(const LowerContext& c, const Layout& layout) {
 }
 
 void backward(GradContext& c) {
-  const bool parameters = c.wants(gamma_input) || c.wants(beta_input);
+  const bool rms = is_rms(c.attributes());
+  const bool parameters = c.wants(gamma_input) || (!rms && c.wants(beta_input));
   // In a residual stream, the gradient that went around the block.
   ValueId residual = c.take(x_input);
   if (residual && c.graph().value(residual).dtype != c.input_value(x_input).dtype)
     c.add(x_input, std::exchange(residual, {}));
   const LayerNormGradients found =
       layer_norm_gradient(c.graph(), c.name("x"), c.gradient(0), c.input(x_input), c.input(gamma_input),
-                          c.attributes().number("eps"), parameters, residual);
+                          c.attributes().number("eps"), parameters, residual, rms);
   c.add(x_input, found.dx);
   if (!parameters) return;
   c.add(gamma_input, found.dgamma);
-  c.add(beta_input, found.dbeta);
+  if (!rms) c.add(beta_input, found.dbeta);
 }
 
 constexpr KernelDef kernels[] = {
@@ -134,8 +140,14 @@ const OpDef op_layer_norm{"layer_norm", infer, flops, kernels, layer_norm_cases,
 ValueId layer_norm(Graph& graph, std::string name, ValueId x, ValueId gamma, ValueId beta,
                    const LayerNormOptions& options) {
   const DType out = options.out.value_or(graph.value(x).dtype);
-  return graph.add(op_layer_norm, std::move(name), {x, gamma, beta},
-                   {{"eps", options.eps}, {"out", static_cast<int64_t>(out)}})[0];
+  Attributes attributes{{"eps", options.eps}, {"out", static_cast<int64_t>(out)}};
+  std::vector<ValueId> inputs{x, gamma};
+  if (options.rms) {
+    attributes.set("rms", int64_t{1});
+  } else {
+    inputs.push_back(beta);
+  }
+  return graph.add(op_layer_norm, std::move(name), std::move(inputs), std::move(attributes))[0];
 }
 
 }  // namespace vitrine

@@ -109,7 +109,9 @@ Lowered with_sums(const LowerContext& c, Dispatch rows) {
   const uint64_t width = shape[-1];
   const bool parameters = wants_parameters(c.attributes());
   const Operand statistics = parameters ? Operand::scratch(0) : Operand::nothing();
-  rows.add_constants({{"keep_statistics", parameters}, {"has_residual", c.has_input(residual_input)}});
+  rows.add_constants({{"keep_statistics", parameters},
+                      {"has_residual", c.has_input(residual_input)},
+                      {"rms", c.attributes().flag("rms")}});
   finish_rows(c, rows, {statistics});
   Lowered lowered{.in_place = in_place(c)};
   lowered.dispatches.push_back(std::move(rows));
@@ -186,7 +188,8 @@ Lowered lower_lanes(const LowerContext& c) {
                     {"width", to_u32(width)},
                     {"sum_parameters", parameters},
                     {"rows_each", to_u32(rows_each)},
-                    {"has_residual", c.has_input(residual_input)}};
+                    {"has_residual", c.has_input(residual_input)},
+                    {"rms", c.attributes().flag("rms")}};
   rows.groups = {to_u32(groups), 1, 1};
   rows.note = std::to_string(rows_each) + " rows each";
   if (!parameters || at_once) return lowered;
@@ -204,9 +207,11 @@ constexpr KernelDef kernels[] = {{"simple", Target::any, refuse_simple, no_prefe
 const OpDef op_layer_norm_gradient{"layer_norm_gradient", infer, flops, kernels, layer_norm_gradient_cases};
 
 LayerNormGradients layer_norm_gradient(Graph& graph, const std::string& name, ValueId dy, ValueId x,
-                                       ValueId gamma, double eps, bool parameters, ValueId residual) {
-  const auto found = graph.add(op_layer_norm_gradient, name, {dy, x, gamma, residual},
-                               {{"eps", eps}, {"parameters", static_cast<int64_t>(parameters)}});
+                                       ValueId gamma, double eps, bool parameters, ValueId residual,
+                                       bool rms) {
+  Attributes attributes{{"eps", eps}, {"parameters", static_cast<int64_t>(parameters)}};
+  if (rms) attributes.set("rms", int64_t{1});
+  const auto found = graph.add(op_layer_norm_gradient, name, {dy, x, gamma, residual}, std::move(attributes));
   if (!parameters) return {found[0], {}, {}};
   return {found[0], found[1], found[2]};
 }

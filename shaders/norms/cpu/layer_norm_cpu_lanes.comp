@@ -19,6 +19,7 @@ layout(constant_id = 1) const uint width = 768;
 layout(constant_id = 2) const uint block_rows = 0;
 layout(constant_id = 3) const uint unroll = 16;
 layout(constant_id = 4) const bool halves = false;  // blocks hold f32, of what f16 would hold
+layout(constant_id = 5) const bool rms = false;     // no mean is taken off, and nothing added
 
 layout(push_constant) uniform Push {
   InWords x;
@@ -49,7 +50,8 @@ uint target(uint row, uint q) {
 void write(uint row, uint q, float mean, float inverse_deviation) {
   const uint column = 4 * q;
   const vec4 scale = vec4(gamma.at[column], gamma.at[column + 1], gamma.at[column + 2], gamma.at[column + 3]);
-  const vec4 shift = vec4(beta.at[column], beta.at[column + 1], beta.at[column + 2], beta.at[column + 3]);
+  const vec4 shift =
+      rms ? vec4(0.0) : vec4(beta.at[column], beta.at[column + 1], beta.at[column + 2], beta.at[column + 3]);
   const vec4 distance = LOAD(x, row * row_quads + q) - mean;
   vec4 normalized = distance * inverse_deviation * scale + shift;
   if (halves) {
@@ -63,14 +65,17 @@ void main() {
   if (row >= p.rows) return;
   const uint base = row * row_quads;
 
-  float sum = 0.0;
-  [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
-    float partial = 0.0;
-    [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(LOAD(x, base + b * block + i));
-    sum += partial;
+  float mean = 0.0;
+  if (!rms) {
+    float sum = 0.0;
+    [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {
+      float partial = 0.0;
+      [[unroll]] for (uint i = 0; i < block; ++i) partial += sum_of(LOAD(x, base + b * block + i));
+      sum += partial;
+    }
+    [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += sum_of(LOAD(x, base + q));
+    mean = sum / float(width);
   }
-  [[unroll]] for (uint q = whole_blocks * block; q < row_quads; ++q) sum += sum_of(LOAD(x, base + q));
-  const float mean = sum / float(width);
 
   float squares = 0.0;
   [[dont_unroll]] for (uint b = 0; b < whole_blocks; ++b) {

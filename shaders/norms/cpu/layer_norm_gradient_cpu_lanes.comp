@@ -17,6 +17,7 @@ layout(constant_id = 1) const uint width = 768;
 layout(constant_id = 2) const bool sum_parameters = false;
 layout(constant_id = 3) const uint rows_each = 8;  // of a workgroup; a multiple of its size
 layout(constant_id = 4) const bool has_residual = false;
+layout(constant_id = 5) const bool rms = false;
 
 layout(push_constant) uniform Push {
   InWords dy;
@@ -60,8 +61,11 @@ vec2 write_row(uint row) {
   const uint base = row * row_quads;
 
 #define VALUE(q) sum_of(LOAD_X(x, base + (q)))
-  SUM(float, sum, VALUE);
-  const float mean = sum / float(width);
+  float mean = 0.0;
+  if (!rms) {
+    SUM(float, sum, VALUE);
+    mean = sum / float(width);
+  }
 
 #define SQUARE(q) dot(LOAD_X(x, base + (q)) - mean, LOAD_X(x, base + (q)) - mean)
   SUM(float, squares, SQUARE);
@@ -72,6 +76,7 @@ vec2 write_row(uint row) {
        dot(gradient_at(base, (q)), (LOAD_X(x, base + (q)) - mean) * inverse_deviation))
   SUM(vec2, sums, TERMS);
   sums /= float(width);
+  if (rms) sums.x = 0.0;
 
 #define WRITE(q)                                                                              \
   STORE_X(dx, base + (q),                                                                     \

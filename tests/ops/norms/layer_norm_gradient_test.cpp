@@ -75,6 +75,26 @@ TEST_CASE("the gradient of LayerNorm hands on a NaN of each input, wherever it s
   }
 }
 
+TEST_CASE("the gradient of RMSNorm matches the float64 reference") {
+  for (const uint64_t width : {3, 8, 52, 197, 768, 1032}) {
+    test::GradientCase c;
+    c.label = "RMSNorm of " + std::to_string(width);
+    c.inputs = {{test::random_tensor({5, width}, DType::f32, 1, -1, 3)},
+                {test::random_tensor({width}, DType::f32, 2)}};
+    c.build = [](Graph& graph, std::span<const ValueId> in) {
+      return std::vector{layer_norm(graph, "norm", in[0], in[1], {}, {.eps = 1e-3, .rms = true})};
+    };
+    c.forward = [](std::span<const test::Values> in) {
+      return test::Results{reference::layer_norm(in[0], in[1], {}, 1e-3)};
+    };
+    c.backward = [](std::span<const test::Values> in, std::span<const test::Values> dy) {
+      reference::LayerNormGradient found = reference::layer_norm_gradient(dy[0], in[0], in[1], 1e-3, true);
+      return test::Results{std::move(found.dx), std::move(found.dgamma)};
+    };
+    test::check_gradients(c);
+  }
+}
+
 TEST_CASE("the gradient of LayerNorm is added to what there is") {
   for (const bool parameters : {false, true}) {
     for (const Shape& shape : {Shape{5, 67}, Shape{70, 36}, Shape{3, 50, 8}, Shape{2, 1032}}) {

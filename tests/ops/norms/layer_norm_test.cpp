@@ -15,6 +15,7 @@ struct Case {
   Shape shape;
   DType in = DType::f32, out = DType::f32;
   double eps = 1e-6, low = -1, high = 1;
+  bool rms = false;
 };
 
 test::OpCase op_case(const Case& c, HostTensor x) {
@@ -24,10 +25,13 @@ test::OpCase op_case(const Case& c, HostTensor x) {
   test::OpCase result;
   result.label =
       c.shape.to_string() + " " + std::string(name_of(c.in)) + " to " + std::string(name_of(c.out));
-  result.expected = {reference::layer_norm(x.values, gamma.values, beta.values, c.eps)};
-  result.inputs = {{std::move(x)}, {gamma, Role::constant}, {beta, Role::constant}};
+  result.expected = {
+      reference::layer_norm(x.values, gamma.values, c.rms ? reference::Values{} : beta.values, c.eps)};
+  result.inputs = {{std::move(x)}, {gamma, Role::constant}};
+  if (!c.rms) result.inputs.push_back({beta, Role::constant});
   result.build = [c](Graph& graph, std::span<const ValueId> in) {
-    return std::vector{layer_norm(graph, "norm", in[0], in[1], in[2], {.eps = c.eps, .out = c.out})};
+    return std::vector{layer_norm(graph, "norm", in[0], in[1], c.rms ? ValueId{} : in[2],
+                                  {.eps = c.eps, .out = c.out, .rms = c.rms})};
   };
   return result;
 }
@@ -45,6 +49,18 @@ TEST_CASE("layer_norm matches the float64 reference at every number of rows") {
   check({{2, 197, 384}});
   check({{3, 2, 5, 48}});
   check({{768}});
+}
+
+TEST_CASE("layer_norm divides by the root mean square alone") {
+  for (const uint64_t width : {1, 3, 8, 48, 192, 197, 768, 1370, 3072, 4099})
+    check({.shape = {5, width}, .low = 1, .high = 3, .rms = true});
+  for (const DType in : {DType::f32, DType::f16}) {
+    for (const DType out : {DType::f32, DType::f16}) {
+      for (const Shape& shape : {Shape{9, 52}, Shape{11, 72}, Shape{197, 1024}, Shape{2, 17, 1370}})
+        check({.shape = shape, .in = in, .out = out, .low = -1, .high = 3, .rms = true});
+    }
+  }
+  check({.shape = {11, 192}, .eps = 1e-5, .low = -3e-3, .high = 3e-3, .rms = true});
 }
 
 TEST_CASE("layer_norm of one element is beta") {
