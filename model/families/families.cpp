@@ -70,6 +70,22 @@ std::vector<FilePart> lone_biases(const ModulePath& path, Parameter parameter, c
   return parts;
 }
 
+// Of keys or values that several heads have in common: those of each of the heads, one behind the other. None
+// where the tensor has all of them.
+std::vector<FilePart> shared_heads(const std::string& name, const std::vector<uint64_t>& expected,
+                                   uint64_t width, const TensorShapes& tensors) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.empty()) return {};
+  const uint64_t rows = found->second.front();
+  if (rows == 0 || rows >= expected.front() || rows % width != 0 || expected.front() % rows != 0) return {};
+  std::vector<FilePart> parts;
+  std::vector<uint64_t> shape = expected;
+  shape.front() = rows;
+  for (uint64_t head = 0; head < rows / width; ++head)
+    parts.insert(parts.end(), expected.front() / rows, {name, shape, head * width, width});
+  return parts;
+}
+
 // Of one tensor for all three, whose keys' part is not used.
 std::vector<FilePart> around_key_bias(const std::string& name, const ViTConfig& config) {
   const uint64_t keys = config.key_columns(), values = config.value_columns();
@@ -188,6 +204,12 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
                                  : std::vector{uint64_t{1}, grid.height, grid.width, config.dim};
     } else if (is_token_table(parameter.module)) {
       while (shape.size() < naming.family->token_rank) shape.insert(shape.begin(), 1);
+    }
+    if (parameter.module == Module::qkv && i > 0) {
+      if (auto repeated = shared_heads(name, shape, config.head_key_width(), tensors); !repeated.empty()) {
+        parts.insert(parts.end(), repeated.begin(), repeated.end());
+        continue;
+      }
     }
     if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};

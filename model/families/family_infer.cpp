@@ -228,6 +228,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     c.activation = Activation::silu;
   }
   c.layer_scale = read.has(Module::scale1, Leaf::whole);
+  c.mlp_scale = !c.layer_scale || read.has(Module::scale2, Leaf::whole);
+  if (!read.has(Module::norm1, Leaf::bias)) c.norm = NormKind::rms;
   c.final_norm = read.has(Module::norm, Leaf::weight);
   c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
   const bool probe = read.has(Module::pool_latent, Leaf::whole);

@@ -212,11 +212,14 @@ std::string architecture_key(const ViTConfig& c) {
   add(!c.patch_bias, "no_patch_bias");
   add(c.pre_norm, "pre_norm");
   add(c.layer_scale, "layer_scale");
+  add(!c.mlp_scale, "no_mlp_scale");
   add(!c.qkv_bias, "no_qkv_bias");
   add(!c.key_bias, "no_key_bias");
   add(c.head_norm, "head_norm");
   add(c.attention_norm, "attention_norm");
   add(c.mlp_norm, "mlp_norm");
+  add(!c.projection_bias, "no_projection_bias");
+  add(!c.mlp_bias, "no_mlp_bias");
   add(c.rotary_learned, "rotary_frequencies");
   const std::string mlp = c.relative_hidden ? "_mlp" + number(c.relative_hidden) : "";
   add(c.relative_bias != RelativeBias::none, std::string(name_of(c.relative_bias)) + "_bias" + mlp);
@@ -250,6 +253,9 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_patch_bias") c.patch_bias = false;
     if (word == "no_qkv_bias") c.qkv_bias = false;
     if (word == "no_key_bias") c.key_bias = false;
+    if (word == "no_mlp_scale") c.mlp_scale = false;
+    if (word == "no_projection_bias") c.projection_bias = false;
+    if (word == "no_mlp_bias") c.mlp_bias = false;
     if (word == "rms") c.norm = NormKind::rms;
     for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared}) {
       const std::string bias = std::string(name_of(kind)) + "_bias";

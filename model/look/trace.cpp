@@ -229,9 +229,9 @@ std::vector<TraceStep> steps_behind(const ViTConfig& c, const std::string& at, c
                                     const BlockValues& values) {
   const auto added = [&](const std::string& branch, const char* scale, const char* norm) {
     return "the residual, with " +
-           (c.post_norm     ? norm + ("(" + branch + ")")
-            : c.layer_scale ? scale + (" * " + branch)
-                            : "the " + branch) +
+           (c.post_norm              ? norm + ("(" + branch + ")")
+            : scale && c.layer_scale ? scale + (" * " + branch)
+                                     : "the " + branch) +
            " added";
   };
   std::vector<TraceStep> steps{
@@ -243,8 +243,8 @@ std::vector<TraceStep> steps_behind(const ViTConfig& c, const std::string& at, c
   if (c.mlp_norm)
     steps.push_back({at + ".mlp.norm", "each row of these normalised", shape_of(graph, values.mlp.hidden)});
   steps.push_back({at + ".mlp.fc2", "back at the tokens' width", shape_of(graph, values.mlp.out)});
-  steps.push_back(
-      {at, added("MLP", "ls2", "norm2") + ": what the block returns", shape_of(graph, values.mlp.out)});
+  steps.push_back({at, added("MLP", c.mlp_scale ? "ls2" : nullptr, "norm2") + ": what the block returns",
+                   shape_of(graph, values.mlp.out)});
   return steps;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <span>
 
 #include "model/vit/parameters.h"
@@ -62,11 +63,18 @@ class Bounds {
   std::vector<WeightRange> all() {
     std::vector<WeightRange> ranges;
     for (const auto& [name, parameter] : parameters_) {
-      if (parameter.is_matrix() && parameter.learned()) ranges.push_back({name, largest_of(find(parameter))});
+      if (parameter.is_matrix() && parameter.learned() && !parameter.aside) ranges.push_back({name, largest_of(find(parameter))});
     }
-    for (uint64_t i = 0; i < model_.config.depth; ++i) {
+    const ViTConfig& c = model_.config;
+    for (uint64_t i = 0; i < c.depth; ++i) {
       const std::string at = "blocks." + std::to_string(i);
-      for (const char* norm : {".norm1", ".norm2"}) ranges.push_back(normed(at + norm));
+      for (const char* norm : {".norm1", ".norm2"}) ranges.push_back(normed(at + norm, c.dim));
+      if (c.attention_norm) ranges.push_back(normed(at + ".attn.norm", c.value_columns()));
+      if (c.mlp_norm) ranges.push_back(normed(at + ".mlp.norm", c.mlp_width()));
+      if (c.post_norm) {  // nothing bounds what the blocks before have added up
+        ranges.push_back({at + ".attn.qk", std::numeric_limits<float>::max(), true});
+        continue;
+      }
       const std::vector<double> gamma = values(at + ".norm1.weight"), beta = values(at + ".norm1.bias");
       // Of a fused projection the last rows are the values, whose overflow shows by itself.
       const uint64_t rows = model_.config.key_columns();
@@ -75,6 +83,8 @@ class Bounds {
         ranges.push_back(mapped(at + ".attn.k", at + ".attn.k", rows, gamma, beta));
       } else {
         ranges.push_back(mapped(at + ".attn.qk", at + ".attn.qkv", 2 * rows, gamma, beta));
+        // Of a pair that is turned, one may come to what both had.
+        if (c.rotary != Rotary::none) ranges.back().largest *= std::numbers::sqrt2_v<float>;
       }
     }
     if (model_.config.pool == Pool::attention) add_pool(ranges);
@@ -95,7 +105,7 @@ class Bounds {
     }
     ranges.push_back(bound("attn_pool.latent", largest_latent));
     ranges.push_back(bound("attn_pool.q", largest_q));
-    ranges.push_back(normed("attn_pool.norm"));
+    ranges.push_back(normed("attn_pool.norm", model_.config.dim));
     if (model_.config.final_norm) {
       ranges.push_back(mapped("attn_pool.k", "attn_pool.kv", model_.config.dim, values("norm.weight"),
                               values("norm.bias")));
@@ -121,11 +131,12 @@ class Bounds {
     return {std::move(name), std::isfinite(largest) ? static_cast<float>(std::min(largest, 3e38)) : 0, true};
   }
 
-  WeightRange normed(const std::string& norm) const {
+  WeightRange normed(const std::string& norm, uint64_t width) const {
     const std::vector<double> gamma = values(norm + ".weight"), beta = values(norm + ".bias");
+    const double root = std::sqrt(static_cast<double>(width));
     double largest = 0;
     for (size_t j = 0; j < gamma.size(); ++j)
-      largest = std::max(largest, root_ * std::abs(gamma[j]) + std::abs(beta[j]));
+      largest = std::max(largest, root * std::abs(gamma[j]) + (beta.empty() ? 0 : std::abs(beta[j])));
     return bound(norm, largest);
   }
 
@@ -143,7 +154,7 @@ class Bounds {
       for (uint64_t j = 0; j < width; ++j) {
         const double w = weight[row * width + j], scaled = w * gamma[first + j];
         squares += scaled * scaled;
-        constant += w * beta[first + j];
+        if (!beta.empty()) constant += w * beta[first + j];
       }
       largest = std::max(largest, root_ * std::sqrt(squares) + std::abs(constant));
     }

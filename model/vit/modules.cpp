@@ -57,7 +57,7 @@ void ModuleBase::declare_linear(Module module, std::string_view at, uint64_t out
 
 void ModuleBase::declare_norm(Module module, std::string_view at, uint64_t width) {
   declare(module, Leaf::weight, at, {width});
-  declare(module, Leaf::bias, at, {width});
+  if (config_.norm == NormKind::layer) declare(module, Leaf::bias, at, {width});
 }
 
 // What several parts share is declared once.
@@ -95,9 +95,16 @@ ValueId ModuleBase::constant_if(bool present, GraphBuilder& builder, std::string
 }
 
 ValueId ModuleBase::norm(GraphBuilder& builder, std::string_view at, ValueId x, DType out) const {
+  return norm_as(builder, at, at, x, out);
+}
+
+ValueId ModuleBase::norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
+                            DType out) const {
+  const bool rms = config_.norm == NormKind::rms;
   const ValueId gamma = constant(builder, dotted(at, "weight"), DType::f32);
-  const ValueId beta = constant(builder, dotted(at, "bias"), DType::f32);
-  return layer_norm(builder.graph(), path(at), x, gamma, beta, {.eps = config_.eps, .out = out});
+  const ValueId beta = constant_if(!rms, builder, dotted(at, "bias"), DType::f32);
+  return layer_norm(builder.graph(), path(node), x, gamma, beta,
+                    {.eps = config_.eps, .out = out, .rms = rms});
 }
 
 ValueId ModuleBase::linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
@@ -382,7 +389,7 @@ Block::Block(const ViTConfig& config, std::string name, uint64_t index)
   if (config.layer_scale) declare(Module::scale1, Leaf::whole, "ls1.gamma", {config.dim});
   declare_norm(Module::norm2, "norm2");
   declare_all_of(mlp_);
-  if (config.layer_scale) declare(Module::scale2, Leaf::whole, "ls2.gamma", {config.dim});
+  if (config.layer_scale && config.mlp_scale) declare(Module::scale2, Leaf::whole, "ls2.gamma", {config.dim});
   for (Parameter& parameter : parameters_) parameter.block = index;
   if (config.depth > 1) {
     drop_rate_ = config.stochastic_depth * static_cast<double>(index) / static_cast<double>(config.depth - 1);
@@ -407,9 +414,7 @@ BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps
     out.mlp.out = behind(builder, "norm2", out.mlp.out, out.normed2);
     return out;
   }
-  const auto scale = [&](std::string_view at) {
-    return constant_if(config_.layer_scale, builder, at, DType::f32);
-  };
+  const auto scale = [&](std::string_view at) { return constant_if(has(at), builder, at, DType::f32); };
   out.normed1 = norm(builder, "norm1", x, builder.dtype(attention_.name()));
   out.attention = attention_.values(builder, out.normed1, keeps,
                                     {.scale = scale("ls1.gamma"), .residual = x, .drop_rate = drop_rate_});

@@ -63,6 +63,9 @@ class ModuleBase {
   // Several of them as one, see GraphBuilder::joined.
   ValueId joined(GraphBuilder& builder, std::initializer_list<std::string_view> leaves) const;
   ValueId norm(GraphBuilder& builder, std::string_view at, ValueId x, DType out) const;
+  // The same under another name in the graph.
+  ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
+                  DType out) const;
   // The linear layer `at`, and the pair beside it where it has one. f32 where it has.
   ValueId linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x, ValueId weight,
                  MatmulOptions options) const;

@@ -120,13 +120,6 @@ ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
   return config_.pre_norm ? norm(builder, "norm_pre", x, DType::f32) : x;
 }
 
-ValueId VisionTransformer::norm_as(GraphBuilder& builder, std::string_view node, std::string_view at,
-                                   ValueId x, DType out) const {
-  const ValueId gamma = constant(builder, std::string(at) + ".weight", DType::f32);
-  const ValueId beta = constant(builder, std::string(at) + ".bias", DType::f32);
-  return layer_norm(builder.graph(), path(node), x, gamma, beta, {.eps = config_.eps, .out = out});
-}
-
 // One token of every image behind the final norm. A LayerNorm sees one token at a time, so pooling first
 // gives the same numbers for less work.
 ValueId VisionTransformer::token(GraphBuilder& builder, ValueId x, uint64_t index, const std::string& node,

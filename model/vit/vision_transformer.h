@@ -95,8 +95,6 @@ class VisionTransformer : public ModuleBase {
   Seen seen(GraphBuilder& builder, ValueId x, const BlockTap* tap) const;
   ValueId classify(GraphBuilder& builder, const Seen& seen, Result result) const;
   ValueId head(GraphBuilder& builder, const std::string& at, ValueId x, ValueId residual = {}) const;
-  ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
-                  DType out) const;
 
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;

@@ -115,6 +115,7 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("mlp_norm", c.mlp_norm);
   visit("activation", c.activation);
   visit("layer_scale", c.layer_scale);
+  visit("mlp_scale", c.mlp_scale);
   visit("layer_scale_init", c.layer_scale_init);
   visit("post_norm", c.post_norm);
   visit("norm", c.norm);

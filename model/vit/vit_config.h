@@ -17,7 +17,8 @@ enum class MlpKind : uint8_t { plain, swiglu };
 enum class Positions : uint8_t { none, learned, sincos };
 // LayerNorm, or its kin without a mean and a bias.
 enum class NormKind : uint8_t { layer, rms };
-// Who has a bias of the scores by where a patch lies from another: nobody, each block its own, or all blocks one.
+// Who has a bias of the scores by where a patch lies from another: nobody, each block its own, or all blocks
+// one.
 enum class RelativeBias : uint8_t { none, own, shared };
 // How the columns of a head make the pairs that are turned by a patch's place: 2i and 2i + 1, or i and i +
 // half the head's width.
@@ -82,8 +83,8 @@ struct ViTConfig {
   bool rotary_rounded = false;  // the periods base^(b / ..) are rounded to bf16
   bool rotary_learned = false;  // each block and head has angles of its own for a row and for a column
 
-  // A number a head for each place that a patch can lie at seen from another, and with a class token three more
-  // rows for what concerns it; or computed for these places by an MLP, without the rows.
+  // A number a head for each place that a patch can lie at seen from another, and with a class token three
+  // more rows for what concerns it; or computed for these places by an MLP, without the rows.
   RelativeBias relative_bias = RelativeBias::none;
   uint64_t relative_hidden = 0;  // of the MLP; 0: the table itself is learned
   bool relative_swin = false;    // the MLP is Swin v2's: places in other units, its result bounded
@@ -109,6 +110,7 @@ struct ViTConfig {
   bool mlp_norm = false;  // a norm in front of the second layer
   Activation activation = Activation::gelu;
   bool layer_scale = false;
+  bool mlp_scale = true;  // false: of layer_scale's two, only the attention's
   double layer_scale_init = 1e-5;
   bool post_norm = false;  // a block's norms are behind its branches, not in front of them
   NormKind norm = NormKind::layer;

@@ -63,11 +63,15 @@ def timm_key(tensors, grid):
     words += ["pre_norm"] * ("norm_pre.weight" in tensors)
     words += ["layer_scale"] * ("blocks.0.ls1.gamma" in tensors or "blocks.0.gamma_1" in tensors)
     biases = [leaf for leaf in ("qkv.bias", "q_bias", "q_proj.bias") if f"blocks.0.attn.{leaf}" in tensors]
+    scaled = [name for name in ("ls2.gamma", "gamma_2") if f"blocks.0.{name}" in tensors]
+    words += ["no_mlp_scale"] * ("layer_scale" in words and not scaled)
     words += ["no_qkv_bias"] * (not biases)
     words += ["no_key_bias"] * (biases == ["q_bias"] or biases == ["q_proj.bias"] and "blocks.0.attn.k_proj.bias" not in tensors)
     words += ["head_norm"] * ("blocks.0.attn.q_norm.weight" in tensors)
     words += ["attention_norm"] * ("blocks.0.attn.norm.weight" in tensors)
     words += ["mlp_norm"] * ("blocks.0.mlp.norm.weight" in tensors)
+    words += ["no_projection_bias"] * ("blocks.0.attn.proj.bias" not in tensors)
+    words += ["no_mlp_bias"] * ("blocks.0.mlp.fc2.bias" not in tensors)
     words += ["rotary_frequencies"] * ("rope.freqs" in tensors)
     for kind, table, mlp in (("own", "blocks.0.attn.relative_position_bias_table", "blocks.0.attn.rel_pos.mlp"),
                              ("shared", "rel_pos_bias.relative_position_bias_table", "shared_rel_pos.mlp")):
@@ -88,10 +92,8 @@ def timm_key(tensors, grid):
 def timm_lacks(model):
     block = model.blocks[0]
     kind, attention, mlp = type(block).__name__, type(block.attn).__name__, type(block.mlp).__name__
-    if type(block.norm1).__name__ != "LayerNorm":
-        return "root mean square norms are"
-    if getattr(block.attn, "num_kv_groups", 1) != 1:
-        return "keys and values that several heads share are"
+    if type(block.norm1).__name__ not in ("LayerNorm", "RmsNorm"):
+        return f"norms of that kind ({type(block.norm1).__name__}) are"
     if getattr(block.attn, "gate", None) is not None:
         return "gated attention is"
     if kind not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock"):

@@ -15,7 +15,6 @@ import torch
 import transformers
 
 TIMM = {
-    "aimv2_large_patch14_224": "an AIMv2",
     "cait_xxs24_224": "a CaiT",
     "samvit_base_patch16": "SAM's",
     "swin_tiny_patch4_window7_224": "a Swin",
@@ -31,7 +30,6 @@ TIMM = {
     "vit_tiny_r_s16_p8_224": "convolutions in front",
     "vit_dlittle_patch16_reg1_gap_256": "differential attention",
     "vit_dpwee_patch16_reg1_gap_256": "differential attention",
-    "test_vit4": "root mean square norms",
 }
 TRANSFORMERS = {
     "ASTForAudioClassification": "an Audio Spectrogram Transformer",

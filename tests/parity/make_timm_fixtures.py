@@ -24,6 +24,7 @@ RESIZED = (24, 40)
 NAFLEX = {"img_size": None, "pos_embed_grid_size": (3, 5)}
 # Fixture, architecture, arguments besides SMALL.
 MODELS = {
+    "timm_aimv2": ("aimv2_large_patch14_224", {}),
     "timm_beit": ("beit_base_patch16_224", {}),
     "timm_beit3": ("beit3_base_patch16_224", {}),
     "timm_dinov3": ("vit_small_patch16_dinov3", {}),
@@ -42,9 +43,11 @@ MODELS = {
     "timm_relative": ("vit_relpos_base_patch16_cls_224", {"depth": 2}),
     "timm_relative_shared": ("vit_srelpos_small_patch16_224", {"depth": 2, "num_heads": 4}),
     "timm_res_post": ("vit_base_patch16_rpn_224", {}),
+    "timm_rms": ("test_vit4", {}),
     "timm_rope": ("vit_base_patch16_rope_ape_224", {}),
     "timm_rope_mixed": ("vit_base_patch16_rope_mixed_224", {"depth": 2}),
     "timm_rope_registers": ("vit_betwixt_patch16_rope_reg4_gap_256", {}),
+    "timm_shared_keys": ("vit_base_patch16_sapiens2", {"num_kv_heads": 1}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
 MAPS = ("timm_beit", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
@@ -92,7 +95,8 @@ def write(name, architecture, arguments):
     arguments = {key: value for key, value in arguments.items() if value is not None}
     naflex = architecture.startswith("naflex")
     model = randomised(timm.create_model(architecture, **arguments))
-    arguments.pop("pos_embed_grid_size", None)  # which the table's shape tells
+    for told_by_shapes in ("pos_embed_grid_size", "num_kv_heads"):
+        arguments.pop(told_by_shapes, None)
     published = name.startswith("meta")
     tensors = under_publishers_names(model) if published else model.state_dict()
     save_file({key: value.contiguous() for key, value in tensors.items()}, folder / "model.safetensors")

@@ -71,6 +71,9 @@ std::vector<Named> kinds() {
   with("attention_norm=true mlp_norm=true head_norm=true post_norm=true");
   with("pool=attention pool_prefix=true pool_heads=4 pool_hidden=20 mlp=swiglu activation=silu");
   with("pool=mean pool_prefix=true");
+  with("norm=rms layer_scale=true mlp_scale=false head_norm=true");
+  with("relative_bias=own positions=none");
+  with("relative_bias=shared relative_hidden=20");
   with("layer_scale=true");
   with("pool=mean");
   with("pool=token_and_mean");
