@@ -101,6 +101,13 @@ ScoreBias relative_bias(const RelativeGrid& grid, const Values& table, uint64_t 
   };
 }
 
+ScoreBias bias_rows(const RelativeGrid& grid, const Values& rows, uint64_t heads) {
+  return [grid, rows, heads](uint64_t batch, uint64_t head, uint64_t query, uint64_t key) {
+    const uint64_t line = ((batch * heads + head) * grid.tokens() + query) * (grid.height + grid.width);
+    return rows[line + key / grid.width] + rows[line + grid.height + key % grid.width];
+  };
+}
+
 Values relative_bias_gradient(const RelativeGrid& grid, const Values& scores, uint64_t batch,
                               uint64_t heads) {
   Values sums(grid.rows() * heads);

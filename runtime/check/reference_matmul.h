@@ -67,6 +67,8 @@ struct RelativeGrid {
   uint64_t row(uint64_t query, uint64_t key) const;
 };
 ScoreBias relative_bias(const RelativeGrid& grid, const Values& table, uint64_t heads);
+// Or of rows [batch, heads, tokens, height + width] (AttentionOptions::bias_rows).
+ScoreBias bias_rows(const RelativeGrid& grid, const Values& rows, uint64_t heads);
 // The gradient of the table, from those of the scores.
 Values relative_bias_gradient(const RelativeGrid& grid, const Values& scores, uint64_t batch, uint64_t heads);
 

@@ -18,6 +18,7 @@ layout(constant_id = 4) const bool bias_table = false;  // of scores: see lib/re
 layout(constant_id = 5) const uint bias_height = 1;
 layout(constant_id = 6) const uint bias_width = 1;
 layout(constant_id = 7) const uint bias_first = 0;
+layout(constant_id = 8) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 layout(push_constant) uniform Push { AttentionRowsParams p; };
@@ -35,7 +36,9 @@ float weight(uint batch, uint head, uint row, uint key) {
   for (uint d = 0; d < key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
   sum *= p.scale;
   if (bias_table) sum += bias[bias_row(query, key) * p.heads + head];
-  return exp_or_nan(sum - lse[(batch * p.heads + head) * p.queries + query]);
+  const uint line = (batch * p.heads + head) * p.queries + query;
+  if (bias_rows) sum += bias_of_key(bias, line, key);
+  return exp_or_nan(sum - lse[line]);
 }
 
 void main() {

@@ -58,6 +58,7 @@ layout(constant_id = 13) const bool bias_table = false;  // of scores: see lib/r
 layout(constant_id = 14) const uint bias_height = 1;
 layout(constant_id = 15) const uint bias_width = 1;
 layout(constant_id = 16) const uint bias_first = 0;
+layout(constant_id = 17) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 const uint key_width4 = (key_width + 3) / 4;
@@ -154,6 +155,10 @@ void main() {
         const bool is_key = key < p.keys && (!causal || key <= first_query + row + i * rows);
         float score = dots[i * score_j + j] * p.scale;
         if (bias_table) score += bias[bias_row(first_query + row + i * rows, key) * p.heads + head];
+        if (bias_rows) {
+          const uint line = (batch * p.heads + head) * p.queries + min(first_query + row + i * rows, p.queries - 1);
+          score += bias_of_key(bias, line, min(key, p.keys - 1));
+        }
         dots[i * score_j + j] = is_key ? score : minus_infinity;
         highest = max(highest, dots[i * score_j + j]);
       }

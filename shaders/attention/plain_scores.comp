@@ -12,6 +12,7 @@ layout(constant_id = 1) const bool bias_table = false;  // of scores: see lib/re
 layout(constant_id = 2) const uint bias_height = 1;
 layout(constant_id = 3) const uint bias_width = 1;
 layout(constant_id = 4) const uint bias_first = 0;
+layout(constant_id = 5) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 layout(push_constant) uniform Push { AttentionParams p; };
@@ -33,5 +34,6 @@ void main() {
   for (uint d = 0; d < p.key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
   sum *= p.scale;
   if (bias_table) sum += bias[bias_row(query, key) * p.heads + head];
+  if (bias_rows) sum += bias_of_key(bias, at / p.keys, key);
   scores[at] = sum;
 }

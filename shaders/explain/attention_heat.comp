@@ -16,6 +16,7 @@ layout(constant_id = 4) const bool bias_table = false;  // of scores: see lib/re
 layout(constant_id = 5) const uint bias_height = 1;
 layout(constant_id = 6) const uint bias_width = 1;
 layout(constant_id = 7) const uint bias_first = 0;
+layout(constant_id = 8) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 layout(push_constant) uniform Push { AttentionHeatParams p; };
@@ -37,6 +38,7 @@ float weight(uint head, uint cell) {
   for (uint d = 0; d < key_width; ++d) sum += load_float(q[q_at + d]) * load_float(k[k_at + d]);
   sum *= p.scale;
   if (bias_table) sum += bias[bias_row(query, p.first_key + cell) * p.heads + head];
+  if (bias_rows) sum += bias_of_key(bias, head * p.queries + query, p.first_key + cell);
   return exp_or_nan(sum - lse[head * p.queries + query]);
 }
 

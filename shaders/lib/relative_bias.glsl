@@ -6,6 +6,9 @@
 // query's place less the key's; with a token in front three more rows follow: it asks a patch, a patch asks it, it
 // asks itself.
 //
+// Or of rows that something else computed (AttentionOptions::bias_rows): a query of a head has a number for each row of
+// the grid that a key may be in, and behind them one for each column.
+//
 // Whoever includes this declares the three as constants; they are 1, 1 and 0 where there is no bias.
 #ifndef VITRINE_RELATIVE_BIAS_GLSL
 #define VITRINE_RELATIVE_BIAS_GLSL
@@ -28,5 +31,10 @@ uint bias_row(uint query, uint key) {
   }
   return min(row, table_rows - 1);
 }
+
+// Of rows: the sum of two numbers, of the query with number `line` among all heads' and images'.
+#define bias_of_key(rows, line, key)                                 \
+  (rows[(line) * (bias_height + bias_width) + (key) / bias_width] +  \
+   rows[(line) * (bias_height + bias_width) + bias_height + (key) % bias_width])
 
 #endif

@@ -33,6 +33,7 @@ constexpr std::array kernels{
 
 void backward(GradContext& c) {
   if (is_attention_causal(c.attributes())) c.refuse("it is causal, which has no derivative here");
+  if (has_bias_rows(c.attributes())) c.refuse("it has rows of biases, which have no derivative here");
   if (c.node().outputs.size() > 1 && c.gradient(1)) {
     c.refuse("something depends on its log-sum-exp, which has no derivative here");
   }
@@ -234,7 +235,7 @@ AttentionResult attention(Graph& graph, std::string name, ValueId q, ValueId k, 
                           const AttentionOptions& options) {
   std::vector<ValueId> inputs{q, k, v};
   Attributes attributes = attention_attributes(options);
-  push_attention_extras(attributes, options.step, options.bias, inputs);
+  push_attention_extras(attributes, options.step, relative_bias_of(options), inputs);
   const auto outputs = graph.add(op_attention, std::move(name), std::move(inputs), std::move(attributes));
   return {.out = outputs[0], .lse = options.store_lse ? outputs[1] : ValueId{}};
 }

@@ -43,6 +43,10 @@ struct AttentionOptions {
   // asks it, it asks itself. No value of every pair is stored.
   ValueId bias = {};
   uint64_t bias_height = 0, bias_width = 0, bias_first = 0;
+  // Or what SAM adds, with no token in front: f32 [B, heads, N, height + width], of which a query has a
+  // number for each row of the grid that the key's patch may lie in, and behind them one for each column. Has
+  // no derivative here.
+  ValueId bias_rows = {};
 };
 
 struct AttentionResult {

@@ -86,7 +86,7 @@ const OpDef op_attention_bias_gradient{"attention_bias_gradient", infer, flops, 
 ValueId attention_bias_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v, ValueId out,
                                 ValueId lse, ValueId out_gradient, const AttentionOptions& options) {
   return attention_bias_gradient(graph, std::move(name), q, k, v, out, lse, out_gradient,
-                                 attention_attributes(options), options.step, options.bias);
+                                 attention_attributes(options), options.step, relative_bias_of(options));
 }
 
 ValueId attention_bias_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v, ValueId out,

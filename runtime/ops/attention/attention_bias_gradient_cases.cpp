@@ -11,9 +11,7 @@ using namespace cases;
 
 std::vector<OpCase> attention_bias_gradient_cases() {
   std::vector<OpCase> cases;
-  AttentionCase dropped = biased_attentions[0];
-  dropped.drop_rate = 0.25;
-  for (const AttentionCase& a : {biased_attentions[0], biased_attentions[1], dropped}) {
+  for (const AttentionCase& a : {biased_attentions[0], biased_attentions[1], dropped_bias}) {
     OpCase c;
     c.label = a.label();
     c.inputs = a.inputs(DType::f32);

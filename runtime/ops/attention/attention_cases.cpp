@@ -37,12 +37,13 @@ std::vector<OpCase> attention_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
     for (const AttentionCase& size :
-         {small_attention, usual_attention, dropped_attention, attention_without_lse}) {
+         {small_attention, usual_attention, dropped_attention, dropped_bias, attention_without_lse}) {
       if (dtype == DType::f16 && size.drop_rate != 0) continue;  // weights are dropped in training, in f32
       cases.push_back(case_of(size, dtype));
     }
     for (const AttentionCase& size : causal_attentions) cases.push_back(case_of(size, dtype));
     for (const AttentionCase& size : biased_attentions) cases.push_back(case_of(size, dtype));
+    for (const AttentionCase& size : bias_rows_attentions) cases.push_back(case_of(size, dtype));
   }
   for (AttentionCase size : trained_attentions) {
     for (const bool store_lse : {true, false}) {
@@ -92,10 +93,12 @@ std::vector<Sample> attention_sample(const LoneNode& node) {
   }
   reference::ScoreBias bias;
   if (has_relative_bias(attributes)) {
-    bias = [&, grid = reference::RelativeGrid{whole("bias_height"), whole("bias_width"), whole("bias_first")},
-            table = node.values(attention_input::bias)](uint64_t, uint64_t head, uint64_t query,
-                                                        uint64_t key) {
-      return table[grid.row(rows[query], key) * heads + head];
+    const reference::RelativeGrid grid{whole("bias_height"), whole("bias_width"), whole("bias_first")};
+    const Values values = node.values(attention_input::bias);
+    bias = [&, of_all = has_bias_rows(attributes) ? reference::bias_rows(grid, values, heads)
+                                                  : reference::relative_bias(grid, values, heads)](
+               uint64_t, uint64_t head, uint64_t query, uint64_t key) {
+      return of_all(image, head, rows[query], key);
     };
   }
   const reference::Attention expected =

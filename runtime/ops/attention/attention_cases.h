@@ -24,32 +24,36 @@ struct AttentionCase {
   bool rounded = false;
   bool causal = false;
   reference::RelativeGrid grid = {};  // of a relative bias, if it has a width
+  bool by_rows = false;               // which is then not of a table
   // Where the heads begin in a row of q and of k, and what is behind the last one: with heads of whole
   // eights, all of a row is.
   static constexpr uint64_t q_offset = 8, k_offset = 16, rest = 8;
   uint64_t q_row() const { return q_offset + heads * width + rest; }
   uint64_t k_row() const { return k_offset + heads * width + rest; }
   AttentionOptions options(std::span<const ValueId> ids = {}) const {
-    return {.heads = heads,
-            .key_width = width,
-            .q_offset = q_offset,
-            .k_offset = k_offset,
-            .scale = 1 / std::sqrt(static_cast<double>(width)),
-            .store_lse = store_lse,
-            .rounded = rounded,
-            .drop_rate = drop_rate,
-            .drop_stream = 4,
-            .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{},
-            .causal = causal,
-            .bias = biased() && !ids.empty() ? ids[ids.size() - (drop_rate != 0 ? 2 : 1)] : ValueId{},
-            .bias_height = grid.height,
-            .bias_width = grid.width,
-            .bias_first = grid.first};
+    return {
+        .heads = heads,
+        .key_width = width,
+        .q_offset = q_offset,
+        .k_offset = k_offset,
+        .scale = 1 / std::sqrt(static_cast<double>(width)),
+        .store_lse = store_lse,
+        .rounded = rounded,
+        .drop_rate = drop_rate,
+        .drop_stream = 4,
+        .step = drop_rate != 0 && !ids.empty() ? ids.back() : ValueId{},
+        .causal = causal,
+        .bias = biased() && !by_rows && !ids.empty() ? ids[ids.size() - (drop_rate != 0 ? 2 : 1)] : ValueId{},
+        .bias_height = grid.height,
+        .bias_width = grid.width,
+        .bias_first = grid.first,
+        .bias_rows = by_rows && !ids.empty() ? ids.back() : ValueId{}};
   }
   std::string label() const {
     return std::to_string(heads) + " heads of " + std::to_string(width) +
            (drop_rate != 0 ? ", dropout" : "") + (store_lse ? "" : ", no log-sum-exp") +
-           (rounded ? ", rounded" : "") + (causal ? ", causal" : "") + (biased() ? ", biased" : "");
+           (rounded ? ", rounded" : "") + (causal ? ", causal" : "") + (biased() ? ", biased" : "") +
+           (by_rows ? " by rows" : "");
   }
   // The weights' factors, and the step of which they are drawn.
   reference::WeightFactor factor() const {
@@ -61,7 +65,8 @@ struct AttentionCase {
   }
   bool biased() const { return grid.width != 0; }
   reference::HostTensor table() const {
-    return reference::random_tensor({grid.rows(), heads}, DType::f32, 5, -2, 2);
+    const Shape of_rows{batch, heads, queries, grid.height + grid.width}, of_table{grid.rows(), heads};
+    return reference::random_tensor(by_rows ? of_rows : of_table, DType::f32, 5, -2, 2);
   }
   // Behind q, k and v what the derivative reads: what attention gave, and a gradient times a factor.
   reference::AttentionGradients add_gradient_inputs(std::vector<reference::OpInput>& in,
@@ -80,7 +85,7 @@ struct AttentionCase {
   }
   // What it reads behind everything else: a table, a step.
   void add_extras(std::vector<reference::OpInput>& in) const {
-    if (biased()) in.push_back({table(), Role::constant});
+    if (biased()) in.push_back({table(), by_rows ? Role::input : Role::constant});
     if (drop_rate == 0) return;
     reference::HostTensor step = reference::filled({VITRINE_STEP_WORDS}, DType::u32, 0);
     step.values[VITRINE_STEP_SEED_LOW] = 7;
@@ -98,7 +103,8 @@ struct AttentionCase {
   }
   reference::ScoreBias bias() const {
     if (!biased()) return {};
-    return reference::relative_bias(grid, table().values, heads);
+    return by_rows ? reference::bias_rows(grid, table().values, heads)
+                   : reference::relative_bias(grid, table().values, heads);
   }
   reference::Sees sees() const {
     if (!causal) return {};
@@ -135,6 +141,19 @@ constexpr AttentionCase biased_attentions[] = {
      .width = 20,
      .store_lse = false,
      .grid = {9, 16, 1}}};
+// As SAM has them.
+constexpr AttentionCase bias_rows_attentions[] = {
+    {.batch = 2, .heads = 2, .queries = 35, .keys = 35, .width = 64, .grid = {5, 7}, .by_rows = true},
+    {.batch = 1,
+     .heads = 2,
+     .queries = 144,
+     .keys = 144,
+     .width = 20,
+     .store_lse = false,
+     .grid = {9, 16},
+     .by_rows = true}};
+constexpr AttentionCase dropped_bias{
+    .batch = 1, .heads = 2, .queries = 13, .keys = 13, .width = 5, .drop_rate = 0.25, .grid = {3, 4, 1}};
 // As small models train with: few tokens, and heads of few elements or of no power of two. Every number of
 // keys that a kernel takes at a time is code of its own.
 constexpr AttentionCase trained_attentions[] = {
@@ -143,7 +162,8 @@ constexpr AttentionCase trained_attentions[] = {
 // The same of what f16 keeps of it, where matrix units multiply: the two above, rows by single values and
 // by whole eights, and heads of which some devices keep the queries in registers, or can't.
 inline std::vector<AttentionCase> rounded_attentions() {
-  std::vector<AttentionCase> cases{small_attention, usual_attention, biased_attentions[1]};
+  std::vector<AttentionCase> cases{small_attention, usual_attention, biased_attentions[1],
+                                   bias_rows_attentions[0]};
   cases.insert(cases.end(), std::begin(trained_attentions), std::end(trained_attentions));
   for (AttentionCase& a : cases) a.rounded = true;
   return cases;

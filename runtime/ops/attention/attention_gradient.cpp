@@ -58,6 +58,8 @@ void infer_attention_gradient_inputs(InferContext& c) {
   check(lse, "lse", {expected[0], heads, expected[1]});
   check(out_gradient, "the gradient", expected);
   if (drops_weights(c.attributes())) require_step(c, step);
+  c.require(!has_bias_rows(c.attributes()),
+            "its attention has rows of biases, which have no derivative here");
   require_relative_bias(c, bias, heads, expected[1], c.input(attention_input::k).shape[1]);
 }
 
@@ -189,7 +191,7 @@ AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q,
                                       ValueId out, ValueId lse, ValueId out_gradient,
                                       const AttentionOptions& options) {
   return attention_gradient(graph, std::move(name), q, k, v, out, lse, out_gradient,
-                            attention_attributes(options), options.step, options.bias);
+                            attention_attributes(options), options.step, relative_bias_of(options));
 }
 
 AttentionGradients attention_gradient(Graph& graph, std::string name, ValueId q, ValueId k, ValueId v,

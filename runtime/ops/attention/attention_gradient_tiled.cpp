@@ -90,7 +90,8 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                           {"aligned", sides_by_four(sizes, own, other)},
                           {"own_keys", own_keys},
                           {"drop", drops}};
-    add_relative_bias(context, dispatch);
+    dispatch.add_constants({{"bias_table", has_relative_bias(context.attributes())}});
+    add_relative_grid(context, dispatch);
     dispatch.operands = {Operand::input(own.keys_at),
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),

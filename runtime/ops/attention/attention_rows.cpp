@@ -145,7 +145,8 @@ std::optional<std::string> refuse_lanes(const LowerContext& c) {
   if (auto reason = c.missing("attention_rows_cpu_lanes", lanes_variant(c))) return reason;
   const Sizes s = sizes_of(c);
   if (s.key_width > 256) return "its heads are wider than 256";
-  for (const Value* value : {&c.input(input_q), &c.input(input_k), &c.output(0)}) {
+  const Value& bias = c.input(c.has_input(input_bias) ? input_bias : input_lse);
+  for (const Value* value : {&c.input(input_q), &c.input(input_k), &bias, &c.output(0)}) {
     if (value->shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
   }
   const auto& most = c.device().max_workgroup_count;
@@ -204,7 +205,7 @@ ValueId attention_rows(Graph& graph, std::string name, ValueId q, ValueId k, Val
                         {"mean_rows", int64_t{options.mean_rows}}};
   set_relative_bias(attributes, attended);
   std::vector<ValueId> inputs{q, k, lse};
-  if (has_relative_bias(attributes)) inputs.push_back(attended.bias);
+  if (has_relative_bias(attributes)) inputs.push_back(relative_bias_of(attended));
   return graph.add(op_attention_rows, std::move(name), std::move(inputs), std::move(attributes))[0];
 }
 

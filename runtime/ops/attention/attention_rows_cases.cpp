@@ -37,7 +37,8 @@ std::vector<OpCase> attention_rows_cases() {
   };
   for (const DType dtype : dtypes) {
     add(usual_attention, dtype);
-    for (const AttentionCase& size : {biased_attentions[0], biased_attentions[1]}) add(size, dtype);
+    for (const AttentionCase& size : {biased_attentions[0], biased_attentions[1], bias_rows_attentions[0]})
+      add(size, dtype);
   }
   return cases;
 }

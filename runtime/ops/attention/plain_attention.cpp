@@ -79,7 +79,7 @@ PlainAttentionResult plain_attention(Graph& graph, std::string name, ValueId q, 
                                      const AttentionOptions& options) {
   std::vector<ValueId> inputs{q, k, v};
   Attributes attributes = attention_attributes(options);
-  push_attention_extras(attributes, options.step, options.bias, inputs);
+  push_attention_extras(attributes, options.step, relative_bias_of(options), inputs);
   const auto outputs =
       graph.add(op_plain_attention, std::move(name), std::move(inputs), std::move(attributes));
   return {.out = outputs[output_out], .scores = outputs[output_scores], .weights = outputs[output_weights]};

@@ -10,7 +10,8 @@ using namespace cases;
 std::vector<OpCase> plain_attention_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : dtypes) {
-    for (const AttentionCase& size : {usual_attention, biased_attentions[0], biased_attentions[1]}) {
+    for (const AttentionCase& size :
+         {usual_attention, biased_attentions[0], biased_attentions[1], bias_rows_attentions[0]}) {
       OpCase& c = cases.emplace_back();
       c.label = size.label();
       c.inputs = size.inputs(dtype);

@@ -98,7 +98,7 @@ HeatResult attention_heat(Graph& graph, std::string name, ValueId q, ValueId k, 
   set_heat_grid(attributes, grid);
   set_relative_bias(attributes, attended);
   std::vector<ValueId> inputs{q, k, lse, choice, colors};
-  if (has_relative_bias(attributes)) inputs.push_back(attended.bias);
+  if (has_relative_bias(attributes)) inputs.push_back(relative_bias_of(attended));
   const auto outputs =
       graph.add(op_attention_heat, std::move(name), std::move(inputs), std::move(attributes));
   return {outputs[0], outputs[1]};

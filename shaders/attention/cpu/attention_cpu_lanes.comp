@@ -45,6 +45,7 @@ layout(constant_id = 14) const bool bias_table = false;  // of scores: see lib/r
 layout(constant_id = 15) const uint bias_height = 1;
 layout(constant_id = 16) const uint bias_width = 1;
 layout(constant_id = 17) const uint bias_first = 0;
+layout(constant_id = 18) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
@@ -88,6 +89,11 @@ void attend(Rows key_rows, Rows value_rows, uint first_key, const uint count) {
   if (bias_table) {
     const uint number = min(gl_GlobalInvocationID.x, p.queries - 1);
     [[unroll]] for (uint j = 0; j < count; ++j) weight[j] += biases.v[bias_row(number, first_key + j) * p.heads];
+  }
+  if (bias_rows) {
+    [[unroll]] for (uint j = 0; j < count; ++j) {
+      weight[j] += bias_of_key(bias.v, statistic, min(first_key + j, p.keys - 1));
+    }
   }
   if (causal) {
     [[unroll]] for (uint j = 0; j < count; ++j) {

@@ -35,6 +35,7 @@ layout(constant_id = 6) const bool bias_table = false;  // of scores: see lib/re
 layout(constant_id = 7) const uint bias_height = 1;
 layout(constant_id = 8) const uint bias_width = 1;
 layout(constant_id = 9) const uint bias_first = 0;
+layout(constant_id = 10) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer Elements { T v[]; };
@@ -84,7 +85,9 @@ void add_head(uint image, uint head, uint first_step, uint key_number) {
       Elements asking = offset_by(q, (image * p.queries + query) * p.q_stride + p.q_offset + head * key_width);
       float score = score_of(key, asking);
       if (bias_table) score += bias.v[bias_row(query, key_number) * p.heads + head];
-      const float weight = exp_or_nan(score - lse.v[(image * p.heads + head) * p.queries + query]);
+      const uint line = (image * p.heads + head) * p.queries + query;
+      if (bias_rows) score += bias_of_key(bias.v, line, key_number);
+      const float weight = exp_or_nan(score - lse.v[line]);
       sums[r] += row < p.rows ? weight : 0.0;
     }
   }

@@ -69,6 +69,7 @@ layout(constant_id = 13) const bool bias_table = false;  // of scores: see lib/r
 layout(constant_id = 14) const uint bias_height = 1;
 layout(constant_id = 15) const uint bias_width = 1;
 layout(constant_id = 16) const uint bias_first = 0;
+layout(constant_id = 17) const bool bias_rows = false;
 #include "lib/relative_bias.glsl"
 
 const uint threads = subgroups * subgroup_size;
@@ -267,12 +268,15 @@ void main() {
       [[unroll]] for (uint i = 0; i < block_k / 4 / sharers; ++i) {
         const uint four = (lane / rows + i / 2 * sharers) * 2 + i % 2;
         vec4 score = uintBitsToFloat(memory[row_at + four]);
-        if (bias_table) {
-          // Scores aren't scaled yet.
-          const uint query = first_query + gl_SubgroupID * rows + lane % rows + r * subgroup_size;
+        if (bias_table || bias_rows) {
+          const uint query = min(first_query + gl_SubgroupID * rows + lane % rows + r * subgroup_size, p.queries - 1);
+          const uint line = (batch * p.heads + head) * p.queries + query;
+          vec4 added;
           [[unroll]] for (uint s = 0; s < 4; ++s) {
-            score[s] += bias[bias_row(query, first_key + four * 4 + s) * p.heads + head] * (log2_e / p.scale);
+            const uint key = min(first_key + four * 4 + s, p.keys - 1);
+            added[s] = bias_table ? bias[bias_row(query, key) * p.heads + head] : bias_of_key(bias, line, key);
           }
+          score += added * (log2_e / p.scale);  // scores aren't scaled yet
         }
         if (last) {
           [[unroll]] for (uint s = 0; s < 4; ++s) {

@@ -107,8 +107,9 @@ std::optional<std::string> refuse_attention_lanes(const LowerContext& context) {
     if (auto reason = context.missing("attention_cpu_lanes_rows", "f16")) return reason;
   }
   if (std::max(sizes.key_width, sizes.value_width) > 256) return "its heads are wider than 256";
-  for (uint32_t i = attention_input::q; i <= attention_input::v; ++i) {
-    if (context.input(i).shape.elements() > UINT32_MAX / 4) return "a tensor is too large for 32-bit indices";
+  for (uint32_t i = attention_input::q; i <= attention_input::bias; ++i) {
+    if (context.has_input(i) && context.input(i).shape.elements() > UINT32_MAX / 4)
+      return "a tensor is too large for 32-bit indices";
   }
   const auto& groups = context.device().max_workgroup_count;
   if (sizes.heads > groups[1] || sizes.batch > groups[2]) return "there are too many heads or images";

@@ -81,7 +81,8 @@ Lowered lower_attention_gradient_lanes(const LowerContext& context) {
                           {"k_stride", k.stride},
                           {"v_stride", v.stride},
                           {"drop", drops}};
-    add_relative_bias(context, dispatch);
+    dispatch.add_constants({{"bias_table", has_relative_bias(context.attributes())}});
+    add_relative_grid(context, dispatch);
     dispatch.operands = std::move(operands);
     dispatch.set_params(attention_gradient_lanes_params(context));
     dispatch.groups = {to_u32(ceil_div(rows, lanes)), to_u32(sizes.heads), to_u32(sizes.batch)};

@@ -124,7 +124,8 @@ Lowered lower_attention_gradient_whole(const LowerContext& context) {
       {"wide", lies_in_words(context, attention_input::q, q, sizes.key_width) &&
                    lies_in_words(context, out, {result_stride, 0}, sizes.value_width) &&
                    lies_in_words(context, out_gradient, {result_stride, 0}, sizes.value_width)}};
-  add_relative_bias(context, dispatch);
+  dispatch.add_constants({{"bias_table", has_relative_bias(context.attributes())}});
+  add_relative_grid(context, dispatch);
   dispatch.subgroup_size = lanes;
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
