@@ -82,7 +82,8 @@ std::vector<std::string_view> module_paths(Module module, const ViTConfig& confi
   const bool head = module == Module::head || module == Module::distillation_head;
   // A gated MLP is one layer in the file and two in the library.
   if (module == Module::fc1 && config.mlp == MlpKind::swiglu && naming.family->name != "timm") return {};
-  const bool other = head ? !config.distilled_head : config.mlp == MlpKind::swiglu;
+  const bool other =
+      head ? config.distilled_head : config.mlp == MlpKind::swiglu && naming.family->name == "hf_dinov2";
   return other && !path->alternative.empty() ? path->alternative : path->parts;
 }
 

@@ -1,7 +1,6 @@
 #include "model/vit/presets.h"
 
-#include <algorithm>
-#include <numeric>
+#include "runtime/util/nearest.h"
 
 namespace vitrine {
 namespace {
@@ -314,21 +313,6 @@ ViTConfig config_of(const Row& row) {
   return c;
 }
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t up = row[j + 1];
-      row[j + 1] = std::min({up + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
-      diagonal = up;
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::optional<ViTConfig> find_preset(std::string_view name) {
@@ -341,13 +325,9 @@ std::optional<ViTConfig> find_preset(std::string_view name) {
 
 ViTConfig preset(std::string_view name) {
   if (auto config = find_preset(name)) return *config;
-  std::vector<std::string_view> names = preset_names();
-  std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
-    return edit_distance(a, name) < edit_distance(b, name);
-  });
   throw Error(ErrorCode::usage, "--arch: found '" + std::string(name.substr(0, 80)) +
-                                    "', expected a name such as " + std::string(names[0]) + ", " +
-                                    std::string(names[1]) + " or " + std::string(names[2]));
+                                    "', expected a name such as " +
+                                    nearest(preset_names(), name.substr(0, 80)));
 }
 
 std::vector<std::string_view> preset_names() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/vit/parameters.h"
+#include "runtime/util/nearest.h"
 
 namespace vitrine {
 namespace {
@@ -257,13 +258,15 @@ void set_field(ViTConfig& config, std::string_view key, std::string_view value, 
     read(config.patch_height);
     config.patch_width = config.patch_height;
   }
-  std::string all;
+  std::vector<std::string_view> all;
   for_each_field(config, [&](std::string_view name, auto& field) {
-    all += (all.empty() ? "" : ", ") + std::string(name);
+    all.push_back(name);
     if (name == key) read(field);
   });
   if (!found) {
-    throw Error(code, origin + ": found a field '" + std::string(key) + "', expected one of " + all);
+    const std::string_view cut = key.substr(0, 80);
+    throw Error(code, origin + ": found a field '" + std::string(cut) + "', expected one such as " +
+                          nearest(all, cut) + " (vitrine inspect lists them)");
   }
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("the option --set names the field, what was found and what was expecte
   CHECK_THAT(set_refusal("eps=nan"), ContainsSubstring("a number"));
   CHECK_THAT(set_refusal("qkv_bias=maybe"), ContainsSubstring("true or false"));
   CHECK_THAT(set_refusal("pool=max"), ContainsSubstring("token, mean, token_and_mean, attention"));
-  CHECK_THAT(set_refusal("nose=1"), ContainsSubstring("'nose'") && ContainsSubstring("heads"));
+  CHECK_THAT(set_refusal("heds=1"), ContainsSubstring("'heds'") && ContainsSubstring("such as heads"));
   ViTConfig config;
   set_field(config, "image_size=96");
   set_field(config, "patch_size=8");
