@@ -58,6 +58,12 @@ void require_sensible(const AttentionFlags& flags) {
   }
 }
 
+std::optional<uint64_t> layer_of(const Selection& s) {
+  return s.layers.empty() ? std::nullopt : std::optional(s.layers[0]);
+}
+
+uint64_t heads_of(const Selection& s, const ViTConfig& c) { return heads_of_maps(c, layer_of(s)); }
+
 Selection select(const AttentionFlags& flags, const ViTConfig& c) {
   Selection s{.token = flags.token, .rollout = flags.rollout};
   if (flags.layer == "all") {
@@ -84,7 +90,8 @@ Selection select(const AttentionFlags& flags, const ViTConfig& c) {
     }
   }
   s.mean_heads = flags.head == "mean";
-  if (!flags.head.empty() && !s.mean_heads) s.head = number_below("--head", flags.head, c.heads, " or mean");
+  if (!flags.head.empty() && !s.mean_heads)
+    s.head = number_below("--head", flags.head, heads_of(s, c), " or mean");
   if (s.token && *s.token >= c.tokens()) {
     throw Error(ErrorCode::usage, "--token: found " + std::to_string(*s.token) + ", expected 0 to " +
                                       std::to_string(c.tokens() - 1) + ", of which the patches begin at " +
@@ -106,7 +113,7 @@ struct RawNumbers {
 };
 
 void append_weights(RawNumbers& raw, std::vector<float> weights, const Selection& s, const ViTConfig& c) {
-  const uint64_t heads = s.rollout ? 1 : c.heads, of_head = weights.size() / heads;
+  const uint64_t heads = s.rollout ? 1 : heads_of(s, c), of_head = weights.size() / heads;
   if (s.head) {
     const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(*s.head * of_head);
     raw.values.insert(raw.values.end(), begin, begin + static_cast<std::ptrdiff_t>(of_head));
@@ -124,9 +131,9 @@ void append_weights(RawNumbers& raw, std::vector<float> weights, const Selection
 std::vector<uint64_t> raw_shape(const AttentionFlags& flags, const Selection& s, const ViTConfig& c) {
   std::vector<uint64_t> shape;
   if (flags.layer == "all") shape.push_back(c.depth);
-  if (!s.rollout && !s.head && !s.mean_heads) shape.push_back(c.heads);
+  if (!s.rollout && !s.head && !s.mean_heads) shape.push_back(heads_of(s, c));
   if (!s.token && !s.pool) shape.push_back(c.tokens());
-  shape.push_back(s.pool ? c.patches() : c.tokens());
+  shape.push_back(keys_of_maps(c, layer_of(s)));
   return shape;
 }
 
@@ -171,7 +178,7 @@ Attention compute(const AttentionFlags& flags, const Selection& s, const LookInp
 std::string token_name(const Selection& s, const ViTConfig& c) {
   if (s.pool) return "the pooling's query";
   const MapRows pooled = pooled_rows(c);
-  if (!s.token && pooled.mean) return "mean of the patches";
+  if (!s.token && pooled.mean) return c.pool_prefix ? "mean of all tokens" : "mean of the patches";
   const uint64_t token = s.token.value_or(pooled.first);
   if (token >= c.prefix_tokens()) {
     const uint64_t patch = token - c.prefix_tokens();
@@ -216,9 +223,10 @@ void print(const AttentionFlags& flags, const Selection& s, const ViTConfig& c, 
   }
   if (!a.map.weights.empty()) {
     const std::string what =
-        s.rollout ? "rollout through " + counted(c.depth, "layer")
-                  : (s.pool ? "attention pooling" : "layer " + std::to_string(s.layers[0])) + ", " +
-                        (s.head ? "head " + std::to_string(*s.head) : "mean of " + counted(c.heads, "head"));
+        s.rollout
+            ? "rollout through " + counted(c.depth, "layer")
+            : (s.pool ? "attention pooling" : "layer " + std::to_string(s.layers[0])) + ", " +
+                  (s.head ? "head " + std::to_string(*s.head) : "mean of " + counted(heads_of(s, c), "head"));
     std::printf("%s, %s: %" PRIu64 "x%" PRIu64 " patches, weights %.6f to %.6f, highest at row %" PRIu64
                 ", column %" PRIu64 "\n",
                 what.c_str(), token_name(s, c).c_str(), c.grid_height(), c.grid_width(),

@@ -59,7 +59,7 @@ LookInput::LookInput(const LookFlags& flags, const CommonOptions& common, bool s
     }
     tensor_ = file.values<float>();
     if (shown_as_picture) {
-      require_pictures(model_);
+      require_pictures(model_, warn);
       picture_ = picture_of(tensor_, c, model_.preprocess);
       region_ = map_region(c, {.resized_height = picture_.height, .resized_width = picture_.width},
                            picture_.height, picture_.width);

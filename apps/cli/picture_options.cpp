@@ -24,7 +24,7 @@ Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, 
   ModelOptions options = model_options_of(flags, common);
   options.profile = pictures.profile;
   Model model = vitrine::open_model(options, warn);
-  require_pictures(model);
+  require_pictures(model, warn);
   announce_random_weights(model, flags, common);
   return model;
 }

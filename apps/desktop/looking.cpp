@@ -201,7 +201,7 @@ void Looking::select(MapSelection selection) {
   selection.opacity = std::clamp(selection.opacity, 0.0f, 1.0f);
   if (const ViTConfig* c = config()) {
     selection.layer = std::min(selection.layer, layers() - 1);
-    if (selection.head) selection.head = std::min(*selection.head, heads() - 1);
+    if (selection.head) selection.head = std::min(*selection.head, heads_of_maps(*c, selection.layer) - 1);
     if (selection.token) selection.token = std::min(*selection.token, c->tokens() - 1);
   }
   selection_ = selection;
@@ -334,7 +334,7 @@ uint64_t Looking::layers() const {
   const ViTConfig* c = config();
   return c ? c->depth + has_attention_pool(*c) : 1;
 }
-uint64_t Looking::heads() const { return config() ? config()->heads : 1; }
+uint64_t Looking::heads() const { return config() ? heads_of_maps(*config(), selection_.layer) : 1; }
 
 std::string Looking::layer_name(uint64_t layer) const {
   const ViTConfig* c = config();
@@ -351,7 +351,8 @@ std::string Looking::token_name() const {
     return "token " + std::to_string(token);
   }
   if (selection_.layer == c->depth) return "pooling's query";
-  return pooled_rows(*c).mean ? "mean of the patches" : "class token";
+  if (!pooled_rows(*c).mean) return "class token";
+  return c->pool_prefix ? "mean of all tokens" : "mean of the patches";
 }
 
 std::string Looking::summary() const {

@@ -35,9 +35,17 @@ ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& at
 bool has_attention_pool(const ViTConfig& config) { return config.pool == Pool::attention; }
 
 MapRows pooled_rows(const ViTConfig& config) {
-  const bool only_patches = config.pool == Pool::mean || config.pool == Pool::attention;
-  if (!only_patches) return {};
-  return {.first = config.prefix_tokens(), .count = config.patches(), .mean = true};
+  const bool several = config.pool == Pool::mean || config.pool == Pool::attention;
+  if (!several) return {};
+  return {.first = config.first_pooled(), .count = config.tokens() - config.first_pooled(), .mean = true};
+}
+
+uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
+  return layer == config.depth ? config.pooling_heads() : config.heads;
+}
+
+uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
+  return layer == config.depth ? config.tokens() - config.first_pooled() : config.tokens();
 }
 
 MapRows all_rows(const ViTConfig& config) { return {.first = 0, .count = config.tokens()}; }
@@ -113,7 +121,7 @@ std::vector<float> AttentionMaps::weights(const Executable& executable, std::opt
   }
   const auto bytes = executable.output(executable.output_index(output_name(layer)), set);
   const uint64_t count = layer == config_.depth
-                             ? config_.heads * config_.patches()
+                             ? heads_of_maps(config_, layer) * keys_of_maps(config_, layer)
                              : (layer ? config_.heads : 1) * rows_.stored() * config_.tokens();
   require_below("the image", image, bytes.size() / (count * sizeof(float)));
   std::vector<float> values(count);
@@ -124,7 +132,7 @@ std::vector<float> AttentionMaps::weights(const Executable& executable, std::opt
 std::vector<float> AttentionMaps::row(const Executable& executable, const MapChoice& choice, uint64_t image,
                                       uint32_t set) const {
   const uint64_t tokens = config_.tokens();
-  if (choice.head) require_below("the head", *choice.head, config_.heads);
+  if (choice.head) require_below("the head", *choice.head, heads_of_maps(config_, choice.layer));
   if (choice.token) require_below("the token", *choice.token, tokens);
   const bool pool = choice.layer == config_.depth;
   if (pool && choice.token) {
@@ -145,11 +153,10 @@ std::vector<float> AttentionMaps::row(const Executable& executable, const MapCho
     rows = wanted.count;
   }
   const std::vector<float> all = weights(executable, choice.layer, image, set);
-  const uint64_t heads = choice.layer ? config_.heads : 1;
+  const uint64_t heads = choice.layer ? heads_of_maps(config_, choice.layer) : 1;
   const uint64_t from_head = choice.layer && choice.head ? *choice.head : 0;
   const uint64_t to_head = choice.layer && choice.head ? from_head + 1 : heads;
-  // Of attention pooling, weights for the patches only.
-  const uint64_t columns = pool ? config_.patches() : tokens, stored = pool ? 1 : rows_.stored();
+  const uint64_t columns = keys_of_maps(config_, choice.layer), stored = pool ? 1 : rows_.stored();
   std::vector<float> result(tokens);
   for (uint64_t j = 0; j < columns; ++j) {
     double sum = 0;

@@ -28,14 +28,18 @@ struct MapRows {
   bool operator==(const MapRows&) const = default;
 };
 bool has_attention_pool(const ViTConfig& config);
-// Those that the model's result is made of: the class token's row, or the mean of the patches' rows where
-// only the patches are pooled.
+// How many heads have a map of this layer, and to how many tokens each looks: to the last ones. Attention
+// pooling, the layer behind the last block, has its own of both.
+uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer);
+uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer);
+// Those that the model's result is made of: the class token's row, or the mean of the rows of all that is
+// pooled.
 MapRows pooled_rows(const ViTConfig& config);
 MapRows all_rows(const ViTConfig& config);
 
 struct AttentionMapOptions {
   // Whose weights are wanted, from 0 on. One behind the last block is attention pooling, in models that
-  // have it: what its learned query looks at, one row of weights for the patches alone.
+  // have it: what its learned query looks at, one row of weights for the tokens that are pooled.
   std::vector<uint64_t> layers;
   // Rollout (Abnar & Zuidema 2020) through all layers: A_L ... A_1 with A = (mean of heads + I) / 2 and
   // its rows normalised.

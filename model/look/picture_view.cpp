@@ -145,7 +145,8 @@ bool PictureView::make_executable(const GoOn& preparing) {
   options.taps = taps();
   Plan plan = guard_.plan(std::move(options));
   tail_bytes_ = std::max(plan.tail_bytes, tail_of_looks());
-  const uint64_t maps = (c.heads + 1) * c.patches();
+  const uint64_t most_heads = has_attention_pool(c) ? std::max(c.heads, c.pooling_heads()) : c.heads;
+  const uint64_t maps = (most_heads + 1) * c.patches();
   states_->make(pixels_state, maps * heat_pixels * heat_pixels * sizeof(uint32_t), tail_bytes_);
   states_->make(numbers_state, maps * sizeof(float), tail_bytes_);
   model_run_ = make(std::move(plan), preparing);
@@ -241,7 +242,7 @@ PictureView::Painter PictureView::painter_of(const HeatChoice& choice) const {
 }
 
 uint32_t PictureView::maps_of(const HeatChoice& choice) const {
-  return choice.layer ? to_u32(model_.config.heads + 1) : 1;
+  return choice.layer ? to_u32(heads_of_maps(model_.config, choice.layer) + 1) : 1;
 }
 
 std::shared_ptr<const Graph> PictureView::painter_graph(const Painter& painter) const {
@@ -255,7 +256,7 @@ std::shared_ptr<const Graph> PictureView::painter_graph(const Painter& painter) 
   switch (source) {
     case Source::attention: {
       const KeptLayer& kept = layers_.at(layer);
-      if (layer == c.depth) grid.first = 0;  // of the patches alone
+      if (layer == c.depth) grid.first -= c.first_pooled();  // of what is pooled alone
       const ValueId q = state_of(*graph, kept.q.state, kept.q.shape, kept.q.dtype);
       const ValueId k = state_of(*graph, kept.k.state, kept.k.shape, kept.k.dtype);
       const ValueId lse = state_of(*graph, kept.lse.state, kept.lse.shape);

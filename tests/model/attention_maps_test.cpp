@@ -154,7 +154,7 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
         if (c.pool == Pool::token || c.pool == Pool::token_and_mean) {
           rows.push_back(fixture.row(layer, head, 0));
         } else {
-          for (uint64_t t = c.prefix_tokens(); t < c.tokens(); ++t)
+          for (uint64_t t = c.first_pooled(); t < c.tokens(); ++t)
             rows.push_back(fixture.row(layer, head, t));
         }
         const std::vector<float> expected = mean_of(rows);
@@ -194,8 +194,10 @@ TEST_CASE("attention pooling shows what its query looks at") {
     const uint64_t image = fixture.batch - 1;
     CHECK(largest_difference(maps.weights(*executable, c.depth, image), reference) <= 1e-5);
     std::vector<std::span<const float>> heads;
-    for (uint64_t head = 0; head < c.heads; ++head) {
-      heads.push_back(std::span(reference).subspan(head * c.patches(), c.patches()));
+    const uint64_t keys = keys_of_maps(c, c.depth);
+    REQUIRE(reference.size() == heads_of_maps(c, c.depth) * keys);
+    for (uint64_t head = 0; head < heads_of_maps(c, c.depth); ++head) {
+      heads.push_back(std::span(reference).subspan((head + 1) * keys - c.patches(), c.patches()));
       CHECK(largest_difference(maps.map(*executable, {.layer = c.depth, .head = head}, image).weights,
                                heads.back()) <= 1e-5);
     }

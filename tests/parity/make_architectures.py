@@ -126,6 +126,7 @@ def timm_set(model):
         mode = "bilinear" if embeds.pos_embed_type == "factorized" else embeds.pos_embed_interp_mode
         assert not (antialias and embeds.pos_embed_align_corners)
         resize = mode + ("_antialias" if antialias else "_corners" if embeds.pos_embed_align_corners else "")
+        assert resize != "bicubic"  # which stands for the library's own rule where a configuration is read
         if resize != "bicubic_antialias":
             fields["position_resize"] = resize
         if embeds.pos_embed_ar_preserving:

@@ -24,7 +24,7 @@ RESIZED = (24, 40)
 NAFLEX = {"img_size": None, "pos_embed_grid_size": (3, 5)}
 # Fixture, architecture, arguments besides SMALL.
 MODELS = {
-    "timm_aimv2": ("aimv2_large_patch14_224", {}),
+    "timm_aimv2": ("aimv2_large_patch14_224", {"mlp_ratio": 2.5}),
     "timm_beit": ("beit_base_patch16_224", {}),
     "timm_beit3": ("beit3_base_patch16_224", {}),
     "timm_dinov3": ("vit_small_patch16_dinov3", {}),
@@ -50,7 +50,7 @@ MODELS = {
     "timm_shared_keys": ("vit_base_patch16_sapiens2", {"num_kv_heads": 1}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
-MAPS = ("timm_beit", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
+MAPS = ("timm_beit", "timm_pe_core", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
 META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
         ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
 
@@ -120,6 +120,8 @@ def write(name, architecture, arguments):
     if name in MAPS:
         for block in model.blocks:
             block.attn.fused_attn = False
+        if getattr(model, "attn_pool", None) is not None:
+            model.attn_pool.fused_attn = False
         make_map_fixtures.write(HERE / "maps" / name, model, images)
     if architecture.startswith("beit_"):  # relative positions are for one size
         (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")

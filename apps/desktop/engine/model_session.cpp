@@ -37,7 +37,7 @@ ModelSession::ModelSession(PipelineStore& pipelines, const ModelChoice& choice, 
     : choice_(choice), dtype_(storage_type(dtype, pipelines.device().capabilities())) {
   progress.say("reading " + choice.title);
   model_ = open_model(choice.options, warn());
-  require_pictures(model_);
+  require_pictures(model_, warn());
   progress.check();
   PictureViewOptions options{.dtype = dtype_, .warn = warn()};
   options.plan.slice_seconds = slice_seconds;
