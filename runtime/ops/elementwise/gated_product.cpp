@@ -59,8 +59,19 @@ Lowered lower_as_wide(const LowerContext& c) {
   return lower_wide(c, lower(c), "gated_product_wide", name_of(c.input(0).dtype));
 }
 
+std::optional<std::string> refuses_quads(const LowerContext& c) {
+  if (c.output(0).shape[-1] % 4 != 0)
+    return "rows of " + std::to_string(c.output(0).shape[-1]) + " elements can't be moved by fours";
+  return refuse_quads(c, "gated_product_cpu_quads", name_of(c.input(0).dtype));
+}
+
+Lowered lower_quads(const LowerContext& c) {
+  return lower_by_quads(c, lower(c), "gated_product_cpu_quads", name_of(c.input(0).dtype));
+}
+
 constexpr KernelDef kernels[] = {{"simple", Target::any, refuses, no_preference, lower},
-                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide}};
+                                 {"wide", Target::any, refuses_wide, prefer_on_gpu, lower_as_wide},
+                                 {"cpu_quads", Target::cpu, refuses_quads, prefer_on_cpu, lower_quads}};
 
 }  // namespace
 
