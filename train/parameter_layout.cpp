@@ -53,6 +53,7 @@ uint64_t layer_of(const Parameter& parameter, uint64_t depth) {
     case Module::registers:
     case Module::positions:
     case Module::pre_norm:
+    case Module::shared_relative_bias:
       return 0;
     case Module::norm:
       return depth;
