@@ -31,9 +31,13 @@ struct Processor {
   bool crops = true;        // looks at crop_size
 };
 constexpr Processor processors[] = {
-    {"ViT", "hf", "vit", true, true, false},           {"DeiT", "hf-deit", "deit", true, true, true},
-    {"Bit", "clip", "dinov2", false, false, true},     {"CLIP", "clip", "clip", false, false, true},
+    {"ViT", "hf", "vit", true, true, false},
+    {"DeiT", "hf-deit", "deit", true, true, true},
+    {"Bit", "clip", "dinov2", false, false, true},
+    {"CLIP", "clip", "clip", false, false, true},
     {"Siglip", "siglip", "siglip", true, true, false},
+    {"Beit", "siglip", "beit", true, true, false},
+    {"DINOv3ViT", "hf-dinov3-fast", "dinov3_vit", true, true, false},  // there on PyTorch alone
 };
 
 const Processor* processor_of_class(std::string name) {
@@ -54,6 +58,7 @@ const Processor* processor_of_model(std::string_view type) {
   if (type == "dinov2_with_registers") type = "dinov2";
   if (type == "clip_vision_model") type = "clip";
   if (type == "siglip_vision_model") type = "siglip";
+  if (type == "data2vec-vision") type = "beit";
   for (const Processor& processor : processors) {
     if (processor.model_type == type) return &processor;
   }
@@ -65,10 +70,11 @@ const Processor& processor_for(const JsonObject& object, std::string_view model_
     const auto name = object.text(key);
     if (!name) continue;
     if (const Processor* found = processor_of_class(*name)) return *found;
-    object.fail(key, Json(*name),
-                "ViTImageProcessor, DeiTImageProcessor, BitImageProcessor, CLIPImageProcessor or "
-                "SiglipImageProcessor; --profile says which of " +
-                    profile_names() + " to take instead");
+    object.fail(
+        key, Json(*name),
+        "ViTImageProcessor, DeiTImageProcessor, BitImageProcessor, CLIPImageProcessor, "
+        "SiglipImageProcessor, BeitImageProcessor or DINOv3ViTImageProcessor; --profile says which of " +
+            profile_names() + " to take instead");
   }
   if (const Processor* found = processor_of_model(model_type)) return *found;
   throw Error(ErrorCode::bad_file, object.file() +
@@ -186,6 +192,10 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
        {std::pair<std::string_view, std::string_view>{"torchvision", "torchvision"},
         {"myvit", "grey"},
         {"timm", "timm"},
+        {"timm_naflex", "timm"},
+        {"hf_beit", "siglip"},
+        {"hf_dinov3", "hf-dinov3-fast"},
+        {"meta_dinov3", "hf-dinov3-fast"},
         {"random", "timm"}}) {
     if (family == known) return profile;
   }
@@ -309,6 +319,8 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
         object.fail("crop_size", *value, "height and width, or a number");
     }
     if (!object.flag("do_center_crop").value_or(true)) p.crop = CropRule::none;
+  } else if (processor.name == "Beit" && object.flag("do_center_crop").value_or(false)) {
+    object.fail("do_center_crop", true, "false, all that this version does for BEiT");
   }
   p.factor = object.number("rescale_factor").value_or(1.0 / 255);
   if (!object.flag("do_rescale").value_or(true)) p.scale = ScaleRule::none;
@@ -316,6 +328,11 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   p.mean = numbers(object, "image_mean", p.mean);
   p.std = numbers(object, "image_std", p.std);
   if (is_fast(object)) p = p.on_torch();
+  if (processor.name == "DINOv3ViT" && p.resize != ResizeRule::none) {
+    p.remark = file +
+               ": pictures are resized as bytes, where its processor resizes numbers that aren't rounded: "
+               "pixels differ by up to half a level";
+  }
   if (const Json* own = object.find("vitrine")) return preprocess_of(*own, std::move(p), file);
   p.validate(file);
   return p;

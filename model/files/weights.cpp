@@ -329,8 +329,7 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
 }
 
 Model open_preset(const ModelOptions& options) {
-  const auto known = find_architecture(options.arch);
-  Model model{options.arch, "random", known ? *known : preset(options.arch), nullptr};
+  Model model{options.arch, "random", architecture(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
   model.config.validate("--arch " + options.arch, ErrorCode::usage);
   decide_pictures(model, options, false, {});
@@ -520,13 +519,14 @@ Labels answer_labels(const Model& model, const Warn& warn) {
   return Labels(model.known_labels.names());
 }
 
-void require_pictures(const Model& model) {
+void require_pictures(const Model& model, const Warn& warn) {
   const uint64_t channels = model.config.channels;
   if (channels != 1 && channels != 3) {
     throw Error(ErrorCode::bad_file, shown(model.name) + ": found a model of " + std::to_string(channels) +
                                          " channels, expected 3 (colour) or 1 (grey) to show it pictures");
   }
   if (!model.preprocess_error.empty()) throw Error(ErrorCode::bad_file, model.preprocess_error);
+  if (warn && !model.preprocess.remark.empty()) warn(model.preprocess.remark);
 }
 
 Model open_model(const ModelOptions& options, Warn warn) {

@@ -59,7 +59,7 @@ std::string KnownLabels::remark() const {
 }
 
 KnownLabels known_labels(const Json* config, std::string_view family, uint64_t classes) {
-  if (family != "timm" && family != "torchvision") return {};
+  if (!family.starts_with("timm") && family != "torchvision") return {};
   const imagenet::Set* set = imagenet::set_of(classes);
   if (!set || is_no_library_model(config)) return {};
   const Json* pretrained = find(config, "pretrained_cfg");

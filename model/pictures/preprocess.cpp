@@ -137,6 +137,13 @@ Preprocess make_hf_dinov2(uint64_t height, uint64_t width) {
   return p;
 }
 
+Preprocess make_hf_dinov3(uint64_t height, uint64_t width) {
+  Preprocess p = make_hf(height, width);
+  p.mean = imagenet_mean;
+  p.std = imagenet_std;
+  return p;
+}
+
 Preprocess make_torchvision(uint64_t height, uint64_t width) {
   Preprocess p;
   short_side(p, before_crop(std::max(height, width)));
@@ -174,13 +181,14 @@ struct Profile {
   Preprocess (*make)(uint64_t height, uint64_t width);
   bool fast = false;  // is there on PyTorch, too
 };
-constexpr std::array<Profile, 8> profiles{{{"timm", make_timm},
+constexpr std::array<Profile, 9> profiles{{{"timm", make_timm},
                                            {"hf", make_hf, true},
                                            {"torchvision", make_torchvision},
                                            {"clip", make_clip, true},
                                            {"siglip", make_siglip, true},
                                            {"hf-deit", make_hf_deit, true},
                                            {"hf-dinov2", make_hf_dinov2, true},
+                                           {"hf-dinov3", make_hf_dinov3, true},
                                            {"grey", make_grey}}};
 constexpr std::string_view fast_end = "-fast";
 

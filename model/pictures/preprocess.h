@@ -43,7 +43,8 @@ enum class ScaleRule : uint8_t {
 };
 
 struct Preprocess {
-  std::string profile;  // where this comes from: a profile's name, or a file
+  std::string profile;      // where this comes from: a profile's name, or a file
+  std::string remark = {};  // what is done otherwise than asked there, a sentence
 
   ResizeRule resize = ResizeRule::none;
   uint64_t resize_height = 0, resize_width = 0;
@@ -83,10 +84,10 @@ struct Preprocess {
   bool operator==(const Preprocess& other) const;
 };
 
-// "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "grey": what the family's
-// library does with its usual model of this size; with "-fast" behind them, those of transformers on PyTorch.
-// Throws Error(usage) for other names. Where a model is there: what its files ask for, on PyTorch. No
-// profile_named().
+// "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "hf-dinov3", "grey": what the
+// family's library does with its usual model of this size; with "-fast" behind them, those of transformers on
+// PyTorch. Throws Error(usage) for other names. Where a model is there: what its files ask for, on PyTorch.
+// No profile_named().
 constexpr std::string_view fast_profile = "fast";
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
 std::string profile_names();  // for messages

@@ -107,8 +107,32 @@ TEST_CASE("a processor of pictures and words is read for its pictures") {
   CHECK(read_preprocess(folder.path(), "hf_clip", {}).crop_height == 48);
 }
 
+TEST_CASE("the processors of BEiT and DINOv3 are read, and what DINOv3's does otherwise is said") {
+  const test::TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    std::ofstream(folder / "preprocessor_config.json") << text;
+    return read_preprocess(folder.path(), "hf_beit", {});
+  };
+  const Preprocess beit =
+      read(R"({"feature_extractor_type": "BeitFeatureExtractor", "size": 96, "crop_size": 96,
+      "do_center_crop": false, "resample": 2})");
+  CHECK(beit.resize == ResizeRule::stretch);
+  CHECK(beit.crop == CropRule::none);
+  CHECK(beit.height() == 96);
+  CHECK(beit.filter == Filter::bilinear);
+  CHECK(beit.resampler == Resampler::pillow);
+  CHECK(beit.remark.empty());
+  CHECK_THROWS_AS(read(R"({"image_processor_type": "BeitImageProcessor", "do_center_crop": true})"), Error);
+  const Preprocess dinov3 = read(R"({"image_processor_type": "DINOv3ViTImageProcessorFast",
+      "size": {"height": 224, "width": 224}, "rescale_factor": 0.00392156862745098})");
+  CHECK(dinov3.resampler == Resampler::torch);
+  CHECK(dinov3.filter == Filter::bilinear);
+  CHECK(dinov3.mean == std::vector{0.485, 0.456, 0.406});
+  CHECK(dinov3.remark.find("up to half a level") != std::string::npos);
+}
+
 TEST_CASE("only what a processor of transformers does is there on PyTorch") {
-  CHECK(profile_names().ends_with("siglip-fast, hf-deit-fast, hf-dinov2-fast"));
+  CHECK(profile_names().ends_with("siglip-fast, hf-deit-fast, hf-dinov2-fast, hf-dinov3-fast"));
   for (const char* name : {"timm-fast", "torchvision-fast", "grey-fast", "-fast", "fast"})
     CHECK_THROWS_MATCHES(profile_named(name, 56, 56), Error, says(name));
   CHECK_THROWS_MATCHES(profile_named("timm", 56, 56).on_torch(), Error, says("PyTorch"));
@@ -167,6 +191,10 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(name("hf_clip") == "profile clip");
   CHECK(name("hf_siglip") == "profile siglip");
   CHECK(name("hf_dinov2") == "profile hf-dinov2");
+  CHECK(name("hf_dinov3") == "profile hf-dinov3-fast");
+  CHECK(name("meta_dinov3") == "profile hf-dinov3-fast");
+  CHECK(name("hf_beit") == "profile siglip");
+  CHECK(name("timm_naflex") == "profile timm");
   CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
   CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
   config.image_height = config.image_width = 518;
@@ -178,7 +206,8 @@ TEST_CASE("the right profile is found without any file") {
 
 TEST_CASE("what is written of a preprocessing is read back as the same") {
   std::vector<Preprocess> all;
-  for (const char* name : {"timm", "hf", "torchvision", "clip", "siglip", "hf-deit", "hf-dinov2", "grey"}) {
+  for (const char* name :
+       {"timm", "hf", "torchvision", "clip", "siglip", "hf-deit", "hf-dinov2", "hf-dinov3", "grey"}) {
     all.push_back(profile_named(name, 224, 224));
     all.push_back(profile_named(name, 96, 161));
   }
@@ -215,7 +244,7 @@ TEST_CASE("what is written of a preprocessing is read back as the same") {
     CHECK(near.filter == p.filter);
   }
   // What a class of transformers can say needs no field of ours.
-  for (const char* name : {"hf", "clip", "siglip", "hf-deit", "hf-dinov2"})
+  for (const char* name : {"hf", "clip", "siglip", "hf-deit", "hf-dinov2", "hf-dinov3"})
     CHECK_FALSE(hugging_face_json(profile_named(name, 224, 224)).contains("vitrine"));
   // One that was changed by hand is followed, beside ours.
   Json changed = Json::parse(hugging_face_json(all[0]).dump());
