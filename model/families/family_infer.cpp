@@ -59,10 +59,6 @@ class Reader {
   }
   const Family& family() const { return *naming_.family; }
   Grid stored_positions() const { return vitrine::stored_positions(tensors_, naming_); }
-  // Whether a part of it is known to be zeros.
-  bool has_zeros(Module module, Leaf leaf) const {
-    return has(module, leaf) && name_of(module, leaf, 0, 1).empty() && !name_of(module, leaf, 0, 2).empty();
-  }
   size_t part_count(Module module, Leaf leaf) const {
     size_t count = 0;
     while (find(module, leaf, 0, count)) ++count;
@@ -163,9 +159,8 @@ void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
     return;
   }
   c.qkv_bias = read.has(Module::qkv, Leaf::bias);
-  c.key_bias = !c.qkv_bias || read.part_count(Module::qkv, Leaf::bias) != 1 ||
-               read.part_count(Module::qkv, Leaf::weight) == 1;
-  c.key_bias &= !read.has_zeros(Module::qkv, Leaf::bias);
+  const bool one_bias = read.name_of(Module::qkv, Leaf::bias, 0, 2).empty();  // for all three
+  c.key_bias = !c.qkv_bias || one_bias || read.find(Module::qkv, Leaf::bias, 0, 1);
   c.head_norm = read.has(Module::q_norm, Leaf::weight);
   c.attention_norm = read.has(Module::attention_norm, Leaf::weight);
   c.projection_bias = !c.projection || read.has(Module::projection, Leaf::bias);

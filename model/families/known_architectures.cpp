@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "model/vit/presets.h"
+#include "runtime/util/nearest.h"
 
 namespace vitrine {
 namespace {
@@ -291,6 +292,13 @@ std::optional<ViTConfig> find_architecture(std::string_view name) {
     if (known.name == name && known.lacks.empty()) return config_of(known);
   }
   return std::nullopt;
+}
+
+ViTConfig architecture(std::string_view name) {
+  if (const auto known = find_architecture(name)) return *known;
+  name = name.substr(0, 80);
+  throw Error(ErrorCode::usage, "--arch: found '" + std::string(name) + "', expected a name such as " +
+                                    nearest(architecture_names(), name));
 }
 
 std::vector<std::string_view> architecture_names() {

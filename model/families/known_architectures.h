@@ -35,6 +35,8 @@ ViTConfig config_of(const KnownArchitecture& known);
 // Every architecture that is computed, by name: the presets, and the table's others for images of 224.
 // Nothing for other names; a timm weight tag is not looked at.
 std::optional<ViTConfig> find_architecture(std::string_view name);
+// Throws Error(usage) that names the closest known names.
+ViTConfig architecture(std::string_view name);
 std::vector<std::string_view> architecture_names();
 
 // Takes what names and shapes don't tell from the published models that they are those of. Where these differ

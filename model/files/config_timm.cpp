@@ -141,7 +141,7 @@ void read_pool(const JsonObject& object, ViTConfig& c) {
   c.final_norm = !c.fc_norm;
 }
 
-void read_sizes(const JsonObject& a, ViTConfig& c) {
+void read_sizes(const JsonObject& a, bool packed, ViTConfig& c) {
   a.sides("img_size", c.image_height, c.image_width);
   a.sides("patch_size", c.patch_height, c.patch_width);
   assign(c.channels, a.whole("in_chans"));
@@ -155,8 +155,8 @@ void read_sizes(const JsonObject& a, ViTConfig& c) {
     const double rows = static_cast<double>(c.dim) * *ratio;
     if (!(rows >= 1 && rows < 1e9))
       a.fail("mlp_ratio", *a.find("mlp_ratio"), "a ratio that makes a sensible MLP");
-    // Of a packed gate this counts both halves; timm's code for EVA counts one.
-    const bool both_halves = c.mlp == MlpKind::swiglu && c.rotary == Rotary::none && c.key_bias;
+    // Of a packed gate, which presets alone have, this counts both halves; of others one.
+    const bool both_halves = c.mlp == MlpKind::swiglu && packed;
     c.mlp_hidden = static_cast<uint64_t>(rows) / (both_halves ? 2 : 1);
   } else if (known_hidden && c.dim != known_dim && c.dim < (1u << 24)) {  // the ratio is the architecture's
     c.mlp_hidden = known_hidden * c.dim / known_dim;
@@ -280,9 +280,10 @@ void read_dropout(const JsonObject& a, ViTConfig& c, ConfigRemarks& remarks) {
   left_out("patch_drop_rate", rate("patch_drop_rate"), "no patch is dropped");
 }
 
-void read_arguments(const JsonObject& a, const Json& arguments, ViTConfig& c, ConfigRemarks& remarks) {
+void read_arguments(const JsonObject& a, const Json& arguments, bool packed, ViTConfig& c,
+                    ConfigRemarks& remarks) {
   check_arguments(a, arguments, c);
-  read_sizes(a, c);
+  read_sizes(a, packed, c);
   read_structure(a, c);
   read_layers(a, arguments, c);
   read_dropout(a, c, remarks);
@@ -334,7 +335,8 @@ ViTConfig read_timm(const JsonObject& object, const Naming& naming, ConfigRemark
     c.final_norm = c.fc_norm = false;
   }
   if (const auto arguments = object.object("model_args")) {
-    read_arguments(*arguments, *object.find("model_args"), c, remarks);
+    const bool packed = !architecture.taken_for.empty() || find_preset(name);
+    read_arguments(*arguments, *object.find("model_args"), packed, c, remarks);
   }
   if (!architecture.taken_for.empty()) {
     remarks.assumed.push_back(object.file() + ": the architecture " + in_quotes(name) +

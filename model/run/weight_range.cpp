@@ -63,7 +63,8 @@ class Bounds {
   std::vector<WeightRange> all() {
     std::vector<WeightRange> ranges;
     for (const auto& [name, parameter] : parameters_) {
-      if (parameter.is_matrix() && parameter.learned() && !parameter.aside) ranges.push_back({name, largest_of(find(parameter))});
+      if (parameter.is_matrix() && parameter.learned() && !parameter.aside)
+        ranges.push_back({name, largest_of(find(parameter))});
     }
     const ViTConfig& c = model_.config;
     for (uint64_t i = 0; i < c.depth; ++i) {

@@ -14,6 +14,7 @@ namespace vitrine {
 using ValuesOf = std::function<std::vector<float>(const Parameter&)>;
 
 // Of a fixed parameter. `values_of` is asked for what it is made of, by name, module, leaf and shape.
-std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& config, const ValuesOf& values_of);
+std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& config,
+                                const ValuesOf& values_of);
 
 }  // namespace vitrine

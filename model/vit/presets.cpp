@@ -1,7 +1,5 @@
 #include "model/vit/presets.h"
 
-#include "runtime/util/nearest.h"
-
 namespace vitrine {
 namespace {
 
@@ -325,9 +323,7 @@ std::optional<ViTConfig> find_preset(std::string_view name) {
 
 ViTConfig preset(std::string_view name) {
   if (auto config = find_preset(name)) return *config;
-  throw Error(ErrorCode::usage, "--arch: found '" + std::string(name.substr(0, 80)) +
-                                    "', expected a name such as " +
-                                    nearest(preset_names(), name.substr(0, 80)));
+  throw Error(ErrorCode::usage, "there is no preset named '" + std::string(name.substr(0, 80)) + "'");
 }
 
 std::vector<std::string_view> preset_names() {

@@ -13,7 +13,7 @@ namespace vitrine {
 // Nothing when no architecture has this name. A timm weight tag ("vit_tiny_patch16_224.augreg_in21k")
 // is not looked at.
 std::optional<ViTConfig> find_preset(std::string_view name);
-// Throws Error(usage) that names the closest known names.
+// Throws Error(usage) for a name that isn't known.
 ViTConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
 

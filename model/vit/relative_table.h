@@ -1,4 +1,5 @@
-// The bias of attention's scores by where a patch lies from another, as runtime/ops/attention/attention.h orders it.
+// The bias of attention's scores by where a patch lies from another, as runtime/ops/attention/attention.h
+// orders it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace vitrine {
 
 uint64_t relative_rows(const ViTConfig& config);
 
-// What the MLP makes of each place: fc1 [hidden, 2], its bias, fc2 [heads, hidden], its bias (none: zeros). Places
-// are the signed logarithms of the distances; what concerns a class token is zero.
+// What the MLP makes of each place: fc1 [hidden, 2], its bias, fc2 [heads, hidden], its bias (none: zeros).
+// Places are the signed logarithms of the distances; what concerns a class token is zero.
 struct RelativeMlp {
   std::vector<float> fc1, fc1_bias, fc2, fc2_bias;
 };

@@ -17,7 +17,7 @@ struct AttentionBiasGradientParams {
   uint k_offset;
   uint v_offset;
   float scale;
-  uint count;  // rows of the table times heads
+  uint count;        // rows of the table times heads
   uint drop_stream;  // where weights are dropped: see lib/philox.glsl
   uint drop_threshold;
   float drop_factor;

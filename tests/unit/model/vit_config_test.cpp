@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "model/families/known_architectures.h"
 #include "model/vit/parameters.h"
 #include "model/vit/presets.h"
 
@@ -136,7 +137,7 @@ TEST_CASE("FLOPs are the multiply-adds of the matrix products, counted twice") {
 TEST_CASE("a tag behind an architecture's name is not looked at, and typing errors get suggestions") {
   CHECK(preset("vit_tiny_patch16_224.augreg_in21k") == preset("vit_tiny_patch16_224"));
   try {
-    preset("vit_base_patch16_225");
+    architecture("vit_base_patch16_225");
     FAIL("was not refused");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::usage);
