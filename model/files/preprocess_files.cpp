@@ -331,7 +331,7 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   if (processor.name == "DINOv3ViT" && p.resize != ResizeRule::none) {
     p.remark = file +
                ": pictures are resized as bytes, where its processor resizes numbers that aren't rounded: "
-               "pixels differ by up to half a level";
+               "pixels differ by up to a level";
   }
   if (const Json* own = object.find("vitrine")) return preprocess_of(*own, std::move(p), file);
   p.validate(file);

@@ -10,12 +10,13 @@ std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionSiz
   const std::string maps = c.per_head_maps ? "slice h of X * W_" : "X * W_";
   std::string turned = c.head_norm ? ", normalised" : "";
   if (c.rotary != Rotary::none) turned += ", turned by the patch's place";
+  const std::string bias = c.relative_bias == RelativeBias::none ? "" : " + relative bias";
   std::vector<AttentionRow> rows{
       {"X", {m, n, number(c.dim)}, "the tokens that the attention is given"},
       {"Q", {m, h, n, dk}, maps + "q, split into heads" + turned},
       {"K", {m, h, n, dk}, maps + "k, split into heads" + turned},
       {"V", {m, h, n, dv}, maps + "v, split into heads"},
-      {"scores", {m, h, n, n}, "Q * K^T * " + std::to_string(c.attention_scale())},
+      {"scores", {m, h, n, n}, "Q * K^T * " + std::to_string(c.attention_scale()) + bias},
       {"weights", {m, h, n, n}, "softmax of each row of the scores"},
       {"heads", {m, h, n, dv}, "weights * V"},
       {"concat", {m, n, number(c.value_columns())}, "the heads side by side"},

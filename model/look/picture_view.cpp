@@ -63,6 +63,14 @@ ViTGraphOptions PictureView::picture_options() const {
   return options;
 }
 
+AttentionOptions PictureView::KeptLayer::options_in(Graph& graph) const {
+  AttentionOptions of_it = options;
+  if (bias.empty()) return of_it;
+  const ValueId known = graph.find(bias);  // one that all layers share
+  of_it.bias = known ? known : graph.constant(bias, bias_shape);
+  return of_it;
+}
+
 // Has every layer's attention and the last block's tokens written to states, where they stay.
 BlockTaps PictureView::taps() {
   const ViTConfig& c = model_.config;
@@ -83,6 +91,12 @@ BlockTaps PictureView::taps() {
                                        .k = keep(graph, attention.k, layer_state(layer, "k")),
                                        .lse = keep(graph, attention.lse, layer_state(layer, "lse")),
                                        .options = attention.options};
+                     if (const ValueId bias = attention.options.bias) {
+                       KeptLayer& kept = layers_[layer];
+                       kept.options.bias = {};
+                       kept.bias = graph.value(bias).name;
+                       kept.bias_shape = graph.value(bias).shape;
+                     }
                      if (layer == config.depth) return;
                      if (const MapRows rows = pooled_rows(config); rows.mean) {
                        const ValueId pooled =
@@ -260,7 +274,7 @@ std::shared_ptr<const Graph> PictureView::painter_graph(const Painter& painter) 
       const ValueId q = state_of(*graph, kept.q.state, kept.q.shape, kept.q.dtype);
       const ValueId k = state_of(*graph, kept.k.state, kept.k.shape, kept.k.dtype);
       const ValueId lse = state_of(*graph, kept.lse.state, kept.lse.shape);
-      result = attention_heat(*graph, "heat", q, k, lse, choice, colors, kept.options, grid);
+      result = attention_heat(*graph, "heat", q, k, lse, choice, colors, kept.options_in(*graph), grid);
       break;
     }
     case Source::pooled_rows:
@@ -320,7 +334,7 @@ std::shared_ptr<const Graph> PictureView::rollout_graph() const {
     maps.push_back(attention_rows(*graph, "blocks." + std::to_string(layer) + ".attn.mean",
                                   state_of(*graph, kept.q.state, kept.q.shape, kept.q.dtype),
                                   state_of(*graph, kept.k.state, kept.k.shape, kept.k.dtype),
-                                  state_of(*graph, kept.lse.state, kept.lse.shape), kept.options,
+                                  state_of(*graph, kept.lse.state, kept.lse.shape), kept.options_in(*graph),
                                   {.mean_heads = true}));
   }
   // Some rows at a time, so that no dispatch is long: others have their turn between two of them. Multiples

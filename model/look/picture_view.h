@@ -111,7 +111,11 @@ class PictureView {
   };
   struct KeptLayer {
     KeptValue q, k, lse;
-    AttentionOptions options;
+    AttentionOptions options;  // without a bias, which is a value of the model's graph
+    std::string bias = {};     // the constant's name; empty: none
+    Shape bias_shape = {};
+    // The options for this layer in a graph of its own.
+    AttentionOptions options_in(Graph& graph) const;
   };
   enum class Source : uint8_t { attention, pooled_rows, rollout, pooled_rollout };
   using Painter = std::pair<Source, uint64_t>;  // and which layer

@@ -148,11 +148,16 @@ void expose_attention(GraphBuilder& builder, const Attention& attention, const A
   Graph& graph = builder.graph();
   Exposer expose(builder);
   const uint64_t tokens = graph.value(values.q).shape[1];
-  const ValueId rows = slice(graph, "trace.rows", values.q, 1, 0, std::min(tokens, shown));
+  // A bias by relative positions goes by the places of all tokens, so that all rows are computed.
+  const bool all = bool(values.options.bias);
+  const auto first_rows = [&](const char* node, ValueId x, int axis) {
+    return slice(graph, node, x, axis, 0, std::min(tokens, shown));
+  };
+  const ValueId rows = all ? values.q : first_rows("trace.rows", values.q, 1);
   const PlainAttentionResult plain =
       plain_attention(graph, "trace.scores", rows, values.k, values.v, values.options);
-  expose(plain.scores, "scores");
-  expose(plain.weights, "weights");
+  expose(all ? first_rows("trace.score_rows", plain.scores, 2) : plain.scores, "scores");
+  expose(all ? first_rows("trace.weight_rows", plain.weights, 2) : plain.weights, "weights");
   if (attention.config().projection && values.out != result)
     expose(attention.project(builder, "trace.proj", values.projected), "proj");
   if (values.heads != result) expose(values.heads, "concat");
@@ -186,6 +191,8 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   std::string made = source;
   if (c.head_norm) made += ", normalised head by head";
   if (c.rotary != Rotary::none) made += ", turned by the patch's place";
+  const std::string bias =
+      c.relative_bias == RelativeBias::none ? "" : " + the bias of where patches lie to each other";
   const uint64_t k_at = tensors.contains("k") ? 0 : c.key_columns();
   const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
   steps.push_back({"q", "the queries" + made, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
@@ -193,7 +200,7 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   steps.push_back({"v", "the values" + source, {batch, h, n, dv}, slice_of_heads(v, h, v_at, dv)});
   steps.push_back({"k.transpose(-2, -1)", "the keys as columns", {batch, h, dk, n}});
   steps.push_back({"scores",
-                   "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()),
+                   "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()) + bias,
                    {batch, h, n, n},
                    slice_of_scores(tensors.at("scores"))});
   steps.push_back({"weights",

@@ -11,7 +11,6 @@
 #include "model/vit/modules.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
-#include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
@@ -157,6 +156,35 @@ TEST_CASE("the walk through a model's block shows PyTorch's numbers") {
     CHECK(line["layer"] == meta.at("layer"));
     CHECK(line["attention"]["M"] == line["trace"][0]["shape"][0]);
     CHECK(line["attention"]["N"] == line["trace"].back()["shape"][1]);
+  }
+}
+
+TEST_CASE("the walk's weights are the libraries', whatever goes into the scores") {
+  test::test_device();
+  for (const char* name : {"timm_beit", "hf_beit", "timm_relative", "timm_dinov3", "hf_dinov3",
+                           "timm_eva02_clip", "timm_rope_mixed", "timm_pe_core"}) {
+    INFO(name);
+    const std::filesystem::path model = parity / "fixtures" / name;
+    const NpyFile file(parity / "maps" / name /
+                       "attention.npy");  // [layers, heads, tokens, tokens] of the last image
+    const std::vector<float> weights = file.values<float>();
+    const std::vector<uint64_t>& shape = file.header().shape;
+    const uint64_t layer = shape[0] - 1, heads = shape[1], tokens = shape[2];
+    const auto result = inspect({model, "--trace", model / "input.npy", "--layer", std::to_string(layer),
+                                 "--json", "--dtype", "f32"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const Json trace = Json::parse(result.out)["trace"];
+    const auto step = std::ranges::find_if(trace, [](const Json& each) { return each["name"] == "weights"; });
+    REQUIRE(step != trace.end());
+    const Json last = (*step)["slice"]["values"].back();
+    REQUIRE(last.size() == std::min<uint64_t>(heads, 3));
+    for (size_t head = 0; head < last.size(); ++head) {
+      for (size_t query = 0; query < last[head].size(); ++query) {
+        const float wanted = weights[((layer * heads + head) * tokens + query) * tokens + 1];
+        CHECK(std::abs(last[head][query].get<double>() - static_cast<double>(wanted)) <= 1e-5);
+      }
+    }
   }
 }
 

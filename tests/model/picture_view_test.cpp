@@ -27,7 +27,8 @@ const std::filesystem::path fixtures = std::filesystem::path(VITRINE_TEST_DATA) 
 
 // One with a class token, one whose patches are averaged, two with attention pooling (the second one with
 // registers in front of the patches).
-constexpr const char* all_fixtures[] = {"timm_vit", "timm_mean_pooled", "hf_siglip", "timm_map_registers"};
+constexpr const char* all_fixtures[] = {"timm_vit",     "timm_mean_pooled", "hf_siglip", "timm_map_registers",
+                                        "timm_pe_core", "timm_relative",    "hf_dinov3"};
 
 Picture noise(uint64_t seed, uint32_t width, uint32_t height) {
   const std::vector<uint32_t> pixels = test::noise_picture(seed, width, height);
@@ -93,9 +94,10 @@ struct Maps {
   std::vector<float> of(const ViTConfig& c, std::optional<uint64_t> layer,
                         std::optional<uint64_t> token) const {
     std::vector<float> all;
-    for (uint64_t head = 0; head < (layer ? c.heads + 1 : 1); ++head) {
+    const uint64_t heads = heads_of_maps(c, layer);
+    for (uint64_t head = 0; head < (layer ? heads + 1 : 1); ++head) {
       MapChoice choice{.layer = layer, .token = token};
-      if (layer && head < c.heads) choice.head = head;
+      if (layer && head < heads) choice.head = head;
       const auto map = maps.map(*executable, choice).weights;
       all.insert(all.end(), map.begin(), map.end());
     }
@@ -178,7 +180,7 @@ TEST_CASE("a view shows every layer's, head's and token's weights, and rollout")
         check_close(looking.view.weights(choice), expected);
         const PictureView::Pixels pixels = looking.view.heat(choice);
         CHECK(looking.view.last_dispatches() == 1);
-        CHECK(pixels.maps == (layer ? c.heads + 1 : 1));
+        CHECK(pixels.maps == (layer ? heads_of_maps(c, layer) + 1 : 1));
         check_centers(read(pixels), expected, c, map);
       }
     }

@@ -88,8 +88,11 @@ def main():
             for size in SIZES:
                 image = arguments.scratch / "image.npy"
                 np.save(image, np.random.default_rng(size).standard_normal((1, 3, *size)).astype(np.float32))
+                seen = np.load(image)
+                if naming != "transformers":  # timm refuses what leaves pixels over, which the others don't look at
+                    seen = seen[:, :, : size[0] // 16 * 16, : size[1] // 16 * 16]
                 with torch.no_grad():
-                    wanted = model(torch.from_numpy(np.load(image))).numpy()
+                    wanted = model(torch.from_numpy(seen)).numpy()
                 for dtype, limit in LIMITS.items():
                     found = run(arguments.vitrine, path, image, arguments.scratch / "output.npy", size, dtype, ())
                     error = float(np.abs(found - wanted).max() / np.abs(wanted).max())

@@ -128,7 +128,7 @@ TEST_CASE("the processors of BEiT and DINOv3 are read, and what DINOv3's does ot
   CHECK(dinov3.resampler == Resampler::torch);
   CHECK(dinov3.filter == Filter::bilinear);
   CHECK(dinov3.mean == std::vector{0.485, 0.456, 0.406});
-  CHECK(dinov3.remark.find("up to half a level") != std::string::npos);
+  CHECK(dinov3.remark.find("up to a level") != std::string::npos);
 }
 
 TEST_CASE("only what a processor of transformers does is there on PyTorch") {
