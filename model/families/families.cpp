@@ -77,7 +77,7 @@ std::vector<FilePart> shared_heads(const std::string& name, const std::vector<ui
   const auto found = tensors.find(name);
   if (found == tensors.end() || found->second.empty()) return {};
   const uint64_t rows = found->second.front();
-  if (rows == 0 || rows >= expected.front() || rows % width != 0 || expected.front() % rows != 0) return {};
+  if (rows == 0 || width == 0 || rows >= expected.front() || rows % width != 0 || expected.front() % rows != 0) return {};
   std::vector<FilePart> parts;
   std::vector<uint64_t> shape = expected;
   shape.front() = rows;

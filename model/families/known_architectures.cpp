@@ -48,9 +48,11 @@ Rows rows_where(const Rows& rows, auto holds) {
   return kept;
 }
 
-// DINOv3's are in the table once, as timm has them.
+// DINOv3's are in the table once, as timm has and names them.
+bool borrows_dinov3(std::string_view family) { return family == "hf_dinov3" || family == "meta_dinov3"; }
+
 Rows of_family(std::string_view family) {
-  const bool dinov3 = family == "hf_dinov3" || family == "meta_dinov3";
+  const bool dinov3 = borrows_dinov3(family);
   Rows rows;
   for (const KnownArchitecture& known : known_architectures()) {
     if (dinov3 ? known.name.find("_dinov3") != known.name.npos : known.family == family)
@@ -321,7 +323,8 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
         "(LAION's have gelu: --set activation=gelu)");
   }
   const Rows family = of_family(naming.family->name);
-  const std::string key = architecture_key(c) + (naming.gammas ? " gammas" : "");
+  const std::string key =
+      architecture_key(c) + (naming.gammas || borrows_dinov3(naming.family->name) ? " gammas" : "");
   Rows same = rows_where(family, [&](const KnownArchitecture& row) { return row.key == key; });
   if (same.empty()) {  // with blocks cut off or put on
     same = rows_where(

@@ -290,7 +290,9 @@ std::vector<LibraryLayer> library_layers(const ViTConfig& config, const Naming& 
 
 std::string library_head(Module module, const ViTConfig& config, const Naming& naming) {
   const std::vector<std::string_view> paths = module_paths(module, config, naming);
-  return paths.empty() ? std::string() : module_name(paths.front(), prefixes_of(config, naming).front(), 0);
+  if (!paths.empty()) return module_name(paths.front(), prefixes_of(config, naming).front(), 0);
+  // Where the family's library has no classifier: as transformers calls those that it has.
+  return module == Module::head ? "classifier" : "";
 }
 
 uint64_t base_checksum(ConstantSource& base, const std::vector<LibraryLayer>& layers) {

@@ -428,8 +428,6 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     model.config = infer_config(shapes, naming, file, hints);
     fill_unseen(model.config, naming, hints, file, remarks.assumed);
   }
-  if (!naming.family->periods.empty())
-    check_periods(*files, unwrapped.name_in_file(std::string(naming.family->periods)), model.config, file);
   model.untrained = std::move(remarks.untrained);
   std::string origin = has_config ? shown(config_path) : file;
   for (const std::string& assignment : options.set) {
@@ -437,6 +435,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
     origin += " with --set " + assignment;
   }
   model.config.validate(origin);
+  if (!naming.family->periods.empty() && model.config.rotary != Rotary::none)
+    check_periods(*files, unwrapped.name_in_file(std::string(naming.family->periods)), model.config, file);
   const Grid own_grid = grid_of(model.config);
   const Grid stored_grid = naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
   auto parts = match_tensors(shapes, model.config, naming, file);

@@ -11,6 +11,7 @@
 #include "model/vit/modules.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 

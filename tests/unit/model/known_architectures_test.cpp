@@ -9,6 +9,7 @@
 
 #include "model/families/foreign.h"
 #include "model/families/wrappers.h"
+#include "model/files/weights.h"
 #include "model/vit/presets.h"
 #include "tests/support/temporary_folder.h"
 
@@ -133,6 +134,31 @@ TEST_CASE("rotary positions without a config.json are a published model's, and a
   CHECK(opened.config.heads == 6);
   CHECK(opened.config.pool == Pool::token);
   CHECK_FALSE(opened.config.key_bias);
+  // The heads of H+ are no rule's.
+  for (const char* family : {"hf_dinov3", "meta_dinov3"}) {
+    ViTConfig huge = config;
+    huge.dim = 1280;
+    huge.depth = 32;
+    huge.heads = 20;
+    huge.mlp = MlpKind::swiglu;
+    huge.mlp_hidden = 5120;
+    TensorShapes names = tensors_of(huge, family);
+    if (family == std::string("meta_dinov3")) {
+      names["rope_embed.periods"] = {16};
+      names["blocks.0.attn.qkv.bias_mask"] = {3840};
+    } else {
+      for (uint64_t block = 0; block < huge.depth; ++block) {
+        const std::string mlp = "layer." + std::to_string(block) + ".mlp.";
+        names[mlp + "up_proj.weight"] = names[mlp + "gate_proj.weight"] = {5120, 1280};
+        names[mlp + "up_proj.bias"] = names[mlp + "gate_proj.bias"] = {5120};
+      }
+    }
+    const Opened found = open(names);
+    CHECK(found.refusal.empty());
+    CHECK(found.assumed.empty());
+    CHECK(found.config.heads == 20);
+    CHECK(found.config.rotary_base == 100);
+  }
   // timm's of these names are pooled in two ways.
   tensors.clear();
   for (const auto& [name, shape] : tensors_of(config, "timm")) {
@@ -184,6 +210,21 @@ TEST_CASE("the activation of Hugging Face's CLIP without a config.json is assume
   CHECK_THAT(opened.assumed[0],
              ContainsSubstring("gelu_quick") && ContainsSubstring("--set activation=gelu"));
   CHECK(open(tensors, {.heads = 12, .activation = Activation::gelu}).assumed.empty());
+}
+
+TEST_CASE("rotary positions of heads that nothing tells are asked about, and other periods are refused") {
+  const std::string file = std::string(VITRINE_TEST_DATA) + "/parity/fixtures/meta_dinov3/model.safetensors";
+  const auto refusal = [&](std::vector<std::string> set) -> std::string {
+    try {
+      open_model({.model = file, .set = std::move(set)});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK_THAT(refusal({}), ContainsSubstring("--set heads=N"));
+  CHECK(refusal({"heads=3"}) == "accepted");
+  CHECK_THAT(refusal({"heads=3", "rotary_base=99"}), ContainsSubstring("rope_embed.periods"));
 }
 
 TEST_CASE("models that aren't computed are refused by what they are") {
