@@ -12,7 +12,7 @@ import philox
 
 
 def is_norm(name):
-    return re.search(r"(^|\.)(norm|norm1|norm2|norm_pre|fc_norm)\.(weight|bias)$", name) is not None
+    return re.search(r"(^|\.)(norm|norm1|norm2|norm_pre|fc_norm|[qk]_norm)\.(weight|bias)$", name) is not None
 
 
 def is_matrix(name):

@@ -235,6 +235,25 @@ CASES = (
         ),
         steps_an_epoch=1,
     ),
+    Case(
+        "beit",
+        "BEiT's blocks: a table of relative positions of each block and no others, keys without a bias, layer scale, class "
+        "token and mean side by side; AdamW",
+        plain(
+            tiny(positions="none", relative_bias="own", key_bias=False, layer_scale=True, pool="token_and_mean"),
+            "adamw", lr=0.01, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.1, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
+    Case(
+        "shared_relative",
+        "a table of relative positions for all blocks, without a class token; AdamW and layer decay",
+        plain(
+            tiny(relative_bias="shared", class_token=False, pool="mean", depth=3),
+            "adamw", lr=0.01, beta1=0.8, beta2=0.95, eps=1e-3, batch_size=5, epochs=3, layer_decay=0.75,
+        ),
+        steps_an_epoch=1,
+    ),
     *(Case(name, covers, config, steps_an_epoch=5, weights="drawn") for name, (covers, config) in RECIPES.items()),
 )  # fmt: skip
 

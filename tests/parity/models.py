@@ -68,14 +68,37 @@ class Rotary:
         return torch.cat([prefix, patches], dim=1)
 
 
+def relative_rows(grid, first):
+    return (2 * grid[0] - 1) * (2 * grid[1] - 1) + 3 * first
+
+
+def relative_index(grid, first):
+    """[N, N]: the row of a table of relative positions for a query and a key, as BEiT counts them."""
+    height, width = grid
+    places = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")).flatten(1)
+    down, right = places[:, :, None] - places[:, None]
+    tokens = first + height * width
+    index = torch.empty(tokens, tokens, dtype=torch.long)
+    index[first:, first:] = (down + height - 1) * (2 * width - 1) + right + width - 1
+    if first:
+        rows = relative_rows(grid, first)
+        index[0, 1:], index[1:, 0], index[0, 0] = rows - 3, rows - 2, rows - 1
+    return index
+
+
 class Attention(nn.Module):
     """Multi-head self-attention. The fused projection's rows are q, k, v, each head by head."""
 
-    def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None, key_bias=True, head_norm=False, attention_norm=False, rotary=None, eps=1e-6):
+    def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None, key_bias=True, head_norm=False, attention_norm=False, rotary=None,
+                 relative=None, eps=1e-6):
         super().__init__()
         self.num_heads = num_heads
         self.scale = qk_scale or (dim // num_heads) ** -0.5
         self.key_bias, self.rotary = key_bias, rotary
+        self.rel_pos = None
+        self.relative = relative
+        if relative and relative["shared"] is None:
+            self.rel_pos = nn.Parameter(torch.zeros(relative_rows(*relative["tokens"]), num_heads))
         self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
         self.q_norm = nn.LayerNorm(dim // num_heads, eps=eps) if head_norm else nn.Identity()
         self.k_norm = nn.LayerNorm(dim // num_heads, eps=eps) if head_norm else nn.Identity()
@@ -96,7 +119,11 @@ class Attention(nn.Module):
         q, k = self.q_norm(q), self.k_norm(k)
         if self.rotary:
             q, k = self.rotary(q), self.rotary(k)
-        weights = (torch.einsum("bnhd,bmhd->bhnm", q, k) * self.scale).softmax(dim=-1)
+        scores = torch.einsum("bnhd,bmhd->bhnm", q, k) * self.scale
+        if self.relative:
+            table = self.rel_pos if self.relative["shared"] is None else self.relative["shared"]
+            scores = scores + table[relative_index(*self.relative["tokens"])].permute(2, 0, 1)
+        weights = scores.softmax(dim=-1)
         return self.proj(self.norm(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2)))
 
 
@@ -229,8 +256,8 @@ class VisionTransformer(nn.Module):
     class of MLP), `one_head` (DeiT's tokens with a classifier on the first only), `embedding_size`
     (CLIP's projection as Hugging Face keeps it), `position_registers` (False: registers are inserted
     after the positions were added), the pooling `token_and_mean`, `positions` (False: no table), `rotary` (Rotary's
-    arguments behind the grid and the heads' width) and `block` (what Block and Attention are given besides). Prefix tokens
-    come in the order class, distillation, registers.
+    arguments behind the grid and the heads' width), `relative` ("own" or "shared": whose tables of relative positions) and
+    `block` (what Block and Attention are given besides). Prefix tokens come in the order class, distillation, registers.
     """
 
     def __init__(
@@ -264,6 +291,7 @@ class VisionTransformer(nn.Module):
         eps=1e-6,
         positions=True,
         rotary=None,
+        relative=None,
         block=None,
     ):
         super().__init__()
@@ -288,8 +316,12 @@ class VisionTransformer(nn.Module):
         rows = patches + (0 if no_embed_class else self.num_prefix_tokens)
         rows -= 0 if no_embed_class or position_registers else reg_tokens
         self.pos_embed = nn.Parameter(torch.zeros(1, rows, embed_dim)) if positions else None
+        grid = (height // patch_height, width // patch_width)
+        if relative:
+            tokens = (grid, self.num_prefix_tokens)
+            self.rel_pos = nn.Parameter(torch.zeros(relative_rows(*tokens), num_heads)) if relative == "shared" else None
+            block = {**(block or {}), "relative": {"tokens": tokens, "shared": self.rel_pos}}
         if rotary:
-            grid = (height // patch_height, width // patch_width)
             block = {**(block or {}), "rotary": Rotary(grid, embed_dim // num_heads, **rotary)}
         self.norm_pre = nn.LayerNorm(embed_dim, eps=eps) if pre_norm else nn.Identity()
         self.blocks = nn.Sequential(

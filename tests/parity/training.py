@@ -81,7 +81,7 @@ MODEL_DEFAULTS = {
     "activation": "gelu", "layer_scale": False, "layer_scale_init": 1e-5, "eps": 1e-6, "final_norm": True,
     "pool": "token", "fc_norm": False, "representation_size": 0, "classes": 1000, "distilled_head": False,
     "rotary": "none", "rotary_base": 10000.0, "rotary_reference": 0, "rotary_centered": False, "key_bias": True,
-    "head_norm": False, "attention_norm": False, "mlp_norm": False, "post_norm": False,
+    "head_norm": False, "attention_norm": False, "mlp_norm": False, "post_norm": False, "relative_bias": "none",
     "softmax_output": False, "init": "vit", "dropout": 0.0, "attention_dropout": 0.0, "stochastic_depth": 0.0,
 }  # fmt: skip
 
@@ -184,6 +184,7 @@ def build(fields):
         rotary=None if f["rotary"] == "none" else {
             "halves": f["rotary"] == "halves", "base": f["rotary_base"], "reference": f["rotary_reference"],
             "centered": f["rotary_centered"]},
+        relative=None if f["relative_bias"] == "none" else f["relative_bias"],
         block={name: f[name] for name in ("key_bias", "head_norm", "attention_norm", "mlp_norm", "post_norm")},
     )
     fc1 = model.blocks[0].mlp.fc1.out_features
@@ -287,7 +288,7 @@ def layer_of(name, depth):
         return int(block[1]) + 1
     if name.startswith("norm."):
         return depth
-    return 0 if re.match(r"(cls|dist|reg)_token|pos_embed|patch_embed|norm_pre", name) else depth + 1
+    return 0 if re.match(r"(cls|dist|reg)_token|pos_embed|patch_embed|norm_pre|rel_pos", name) else depth + 1
 
 
 def is_trained(name, config):
