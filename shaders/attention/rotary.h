@@ -1,3 +1,6 @@
+// Parameters of rotary.comp.
+#ifndef VITRINE_ROTARY_H
+#define VITRINE_ROTARY_H
 #include "lib/shared.h"
 
 VITRINE_SHARED_BEGIN
@@ -8,3 +11,5 @@ struct RotaryParams {
 };
 VITRINE_SHARED_SIZE(RotaryParams, 12);
 VITRINE_SHARED_END
+
+#endif
