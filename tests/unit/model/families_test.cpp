@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include "model/files/adapter.h"
 #include "model/files/config_json.h"
 #include "model/vit/presets.h"
 
@@ -309,4 +310,14 @@ TEST_CASE("this project's own config.json is a list of fields") {
   CHECK_THROWS_AS(read_config({{"vitrine", {{"dim", "wide"}}}}, tensors, naming, "config.json"), Error);
   CHECK_THROWS_AS(read_config({{"nothing", 1}}, tensors, naming, "config.json"), Error);
   CHECK_THROWS_AS(read_config(nlohmann::json::array(), tensors, naming, "config.json"), Error);
+}
+
+TEST_CASE("the head of an adapter has a name where the family's library has no classifier") {
+  const ViTConfig config = small("vit_tiny_patch16_224");
+  const auto head = [&](const char* family, Module module) {
+    return library_head(module, config, {&family_named(family), ""});
+  };
+  CHECK(head("timm", Module::head) == "head");
+  CHECK(head("hf_dinov3", Module::head) == "classifier");
+  CHECK(head("hf_dinov3", Module::distillation_head).empty());
 }
