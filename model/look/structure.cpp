@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -78,20 +79,45 @@ std::vector<StructureNode> attention_rows(const ViTConfig& config, const std::st
   return rows;
 }
 
+// How many numbers the model learns in each of the graph's constants. What is computed (angles, tables that a
+// small network makes) counts as what is learned of it: its network, or its block's share of the frequencies.
+std::map<std::string, uint64_t, std::less<>> learned_numbers(const ViTConfig& config) {
+  const std::vector<Parameter> parameters = parameters_of(config);
+  std::map<std::string, uint64_t, std::less<>> numbers;
+  for (const Parameter& parameter : parameters) {
+    uint64_t& count = numbers[parameter.name];
+    if (parameter.learned()) {
+      count = parameter.shape.elements();
+      continue;
+    }
+    count = 0;
+    for (const Parameter& part : parameters) {
+      if (!part.aside) continue;
+      if (part.name.starts_with(parameter.name + ".")) count += part.shape.elements();
+      if (parameter.module == Module::rotary && part.module == Module::rotary_frequencies)
+        count += part.shape.elements() / config.depth;
+    }
+  }
+  return numbers;
+}
+
 StructureNode leaf_of(const ViTConfig& config, const Graph& graph, const Node& node,
-                      std::set<ValueId>& counted) {
+                      std::map<std::string, uint64_t, std::less<>>& uncounted) {
   const Value& out = graph.value(node.outputs.front());
   StructureNode leaf{.name = parts_of_path(node.name).back(),
                      .path = node.name,
-                     .what = words_for(node.name),
+                     .what = node.name == "tokens" && config.positions == Positions::none
+                                 ? "puts the class token and the like in front"
+                                 : words_for(node.name),
                      .operator_name = std::string(node.op->name),
                      .shape = {out.shape.dims().begin(), out.shape.dims().end()},
                      .dtype = out.dtype};
-  const bool sincos = config.positions == Positions::sincos;
   for (const ValueId id : node.inputs) {
     if (!id || graph.value(id).role != Role::constant) continue;
-    if (sincos && graph.value(id).name == "pos_embed") continue;  // computed, not learned
-    if (counted.insert(id).second) leaf.parameters += graph.value(id).shape.elements();
+    const auto found = uncounted.find(graph.value(id).name);
+    if (found == uncounted.end()) continue;
+    leaf.parameters += found->second;
+    uncounted.erase(found);  // what several parts read is the first one's
   }
   // The mathematics asks for the same arithmetic on any device.
   leaf.flops = node.op->flops(LowerContext(graph, node, Capabilities{}));
@@ -152,7 +178,7 @@ std::vector<StructureNode> structure_of(const ViTConfig& config, const Graph& gr
     for (size_t dot = node.name.find('.'); dot != std::string::npos; dot = node.name.find('.', dot + 1))
       groups.insert(node.name.substr(0, dot));
   }
-  std::set<ValueId> counted;
+  std::map<std::string, uint64_t, std::less<>> uncounted = learned_numbers(config);
   for (const Node& node : graph.nodes()) {
     std::vector<StructureNode>* level = &root.children;
     std::vector<std::string> parts = parts_of_path(node.name);
@@ -162,7 +188,7 @@ std::vector<StructureNode> structure_of(const ViTConfig& config, const Graph& gr
       path += (path.empty() ? "" : ".") + part;
       level = &group(*level, part, path).children;
     }
-    level->push_back(leaf_of(config, graph, node, counted));
+    level->push_back(leaf_of(config, graph, node, uncounted));
   }
   add_up(root);
   return std::move(root.children);

@@ -129,7 +129,9 @@ TEST_CASE("a picture is turned by its EXIF data where that is wanted, as by vitr
 TEST_CASE("the structure has the shapes and numbers of vitrine inspect") {
   for (const std::string name :
        {"digits", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224", "myvit_mnist",
-        "vit_base_patch16_siglip_224", "vit_small_patch14_reg4_dinov2", "vit_base_patch32_clip_224"}) {
+        "vit_base_patch16_siglip_224", "vit_small_patch14_reg4_dinov2", "vit_base_patch32_clip_224",
+        "vit_small_plus_patch16_dinov3_qkvb", "beit_base_patch16_224", "vit_relpos_base_patch16_cls_224",
+        "vit_relpos_base_patch16_rpn_224", "vit_base_patch16_rope_mixed_224"}) {
     INFO(name);
     const auto session = open(name);
     const ModelOptions& options = session->choice().options;
