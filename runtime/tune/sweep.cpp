@@ -26,8 +26,11 @@ namespace {
 constexpr double least_gain = 1.02;
 constexpr size_t least_runs = 5, most_runs = 50;
 constexpr double seconds_each = 0.1;  // of runs, where these are short
-// A card that has rested takes several times as long at first (an H100 five times), which says nothing of a
-// candidate.
+// So many times as long as the best is not worth more runs.
+constexpr double far_behind = 1.5;
+// A card that has rested takes several times as long at first, which says nothing of a candidate: an H100
+// five times, also after half a second in which a pipeline was compiled, and then for longer than this. So
+// each is measured in turns with the best.
 constexpr double seconds_to_wake = 0.03;
 
 using Clock = std::chrono::steady_clock;
@@ -72,27 +75,25 @@ class Bench {
   }
   LowerContext context() const { return lone_.context(pipelines_.device().capabilities()); }
 
-  // `best` is what this one has to beat: far behind it, one run is enough.
-  MeasuredCandidate measure(const Candidate& candidate, bool check, std::optional<double> best) {
+  // Beside the best one until now, which this one becomes where it is faster.
+  MeasuredCandidate measure(const Candidate& candidate, bool check) {
     MeasuredCandidate measured{.name = candidate.name()};
-    const std::unique_ptr<Executable> made = prepare(measured.name);
-    Executable& executable = *made;
+    std::unique_ptr<Executable> made = prepare(measured.name);
     if (check) {
-      if (auto fault = check_outputs(executable)) {
+      if (auto fault = check_outputs(*made)) {
         measured.fault = std::move(*fault);
         return measured;
       }
     }
-    std::vector<double> seconds = woken(executable);
-    double total = 0;
-    const auto far_behind = [&] { return best && !seconds.empty() && seconds.back() > 1.5 * *best; };
-    while (!far_behind() &&
-           (seconds.size() < least_runs || (total < seconds_each && seconds.size() < most_runs))) {
-      seconds.push_back(seconds_of(executable));
-      total += seconds.back();
+    if (best_) {
+      measure_beside_best(*made, measured);
+      if (measured.seconds >= best_seconds_) return measured;
+    } else {
+      measure_alone(*made, measured);
     }
-    measured.seconds = median_of(seconds);
-    measured.runs = seconds.size();
+    if (!check) return measured;
+    best_ = std::move(made);
+    best_seconds_ = measured.seconds;
     return measured;
   }
 
@@ -114,6 +115,34 @@ class Bench {
   }
 
  private:
+  static bool is_enough(size_t runs, double total) {
+    return runs >= least_runs && (total >= seconds_each || runs >= most_runs);
+  }
+
+  void measure_alone(Executable& executable, MeasuredCandidate& measured) const {
+    std::vector<double> seconds = woken(executable);
+    for (double total = 0; !is_enough(seconds.size(), total); total += seconds.back())
+      seconds.push_back(seconds_of(executable));
+    measured.seconds = median_of(seconds);
+    measured.runs = seconds.size();
+  }
+
+  // One that was far behind in both of the first turns, or in the first one by twice as much, has no more.
+  void measure_beside_best(Executable& executable, MeasuredCandidate& measured) const {
+    woken(executable);
+    std::vector<double> ratios;
+    double total = 0;
+    while (!is_enough(ratios.size(), total)) {
+      const double best = seconds_of(*best_), own = seconds_of(executable);
+      ratios.push_back(own / best);
+      total += own;
+      const double least = *std::ranges::min_element(ratios);
+      if (least > 2 * far_behind || (ratios.size() >= 2 && least > far_behind)) break;
+    }
+    measured.seconds = best_seconds_ * median_of(ratios);
+    measured.runs = ratios.size();
+  }
+
   // With its inputs, and run once.
   std::unique_ptr<Executable> prepare(const std::string& candidate) {
     PlanOptions options;
@@ -201,6 +230,8 @@ class Bench {
   std::map<ValueId, std::vector<std::byte>> inputs_;
   std::vector<reference::Sample> samples_;
   Outputs first_;  // of the first candidate
+  std::unique_ptr<Executable> best_;
+  double best_seconds_ = 0;
 };
 
 struct Work {
@@ -266,7 +297,7 @@ class Sweeper {
       throw Error(ErrorCode::failed, work.result.key + ": found no kernel that can run it, expected one");
     work.result.candidates = candidates.size();
     say(work, candidates[0].name(), share);
-    MeasuredCandidate first = bench.measure(candidates[0], false, std::nullopt);
+    MeasuredCandidate first = bench.measure(candidates[0], false);
     work.result.measured = {std::move(first)};
   }
 
@@ -278,8 +309,7 @@ class Sweeper {
     bool found = false;  // whether `best` is right
     for (size_t i = 0; i < candidates.size() && used() < 1; ++i) {
       say(work, candidates[i].name(), used());
-      const MeasuredCandidate measured =
-          measure(bench, candidates[i], found ? std::optional(node.best_seconds()) : std::nullopt);
+      const MeasuredCandidate measured = measure(bench, candidates[i], found);
       if (i == 0) {
         node.measured.front().fault = measured.fault;
         if (measured.fault.empty()) node.measured.front() = measured;  // at the same time as the others
@@ -298,11 +328,11 @@ class Sweeper {
     if (found && node.measured.size() > 1) result_.found.tuned[node.key] = node.measured[node.best].name;
   }
 
-  MeasuredCandidate measure(Bench& bench, const Candidate& candidate, std::optional<double> best) {
+  MeasuredCandidate measure(Bench& bench, const Candidate& candidate, bool behind_a_right_one) {
     try {
       MeasuredCandidate measured{.name = candidate.name()};
-      if (!bench.has_sample()) measured.fault = fault_on_cases(bench, candidate, best.has_value());
-      if (measured.fault.empty()) measured = bench.measure(candidate, true, best);
+      if (!bench.has_sample()) measured.fault = fault_on_cases(bench, candidate, behind_a_right_one);
+      if (measured.fault.empty()) measured = bench.measure(candidate, true);
       certify(bench, candidate, measured.fault);
       return measured;
     } catch (const Error& error) {
