@@ -20,6 +20,7 @@ struct Work {
   double shared_traffic = 0;        // bytes that it reads from shared memory
   double moved = 0;                 // bytes that it reads from memory or a cache, and writes
   double rounds = 0;                // of its loop, each behind a barrier
+  double pause = 0;                 // cycles of a round in which it only stores the next one
   double ahead = 0;                 // rounds whose loads are on their way during one
   double cpu_speed = 1;             // of its multiply-adds where the device is a CPU: measured, not derived
 

@@ -70,7 +70,7 @@ DeviceRates rates_of(const Capabilities& device) {
   rates.schedulers = known_or(published.schedulers, device.type == DeviceType::cpu ? 1 : 4);
   // What each unit reads from a cache that all share; together they get about half of that.
   rates.moved_bytes = 64;
-  rates.cache_bytes = 32 * rates.units;
+  rates.cache_bytes = known_or(published.cache_bytes, 32) * rates.units;
   rates.memory_bytes = memory_rate(device, rates.units) / rates.hertz;
   const double mib = device.type == DeviceType::discrete ? 6 : 2;
   rates.cache_size = 1048576 * known_or(published.cache_mib, mib);
@@ -132,10 +132,10 @@ Estimate estimate(const Work& work, const Capabilities& device) {
   const Part busiest = together(1);
   // Alone it has as many schedulers as it has subgroups.
   const double moving = together(std::min(1.0, subgroups / rates.schedulers)).cycles;
-  const double exposed =
-      work.ahead > 0 && work.rounds > 0
-          ? std::max(0.0, rates.memory_latency / work.ahead - moving / work.rounds) + rates.barrier
-          : rates.memory_latency + 2 * rates.barrier;
+  const double exposed = work.ahead > 0 && work.rounds > 0
+                             ? std::max(0.0, rates.memory_latency / work.ahead - moving / work.rounds) +
+                                   rates.barrier + work.pause
+                             : rates.memory_latency + 2 * rates.barrier;
   const double alone = moving + work.rounds * exposed + rates.memory_latency;
 
   const double room = std::max(1.0, room_for(work, rates, device));

@@ -61,6 +61,7 @@ void visit(auto& fields, auto& rates) requires requires { rates.clock_ghz; }
   fields.may("multiply_adds", rates.multiply_adds);
   fields.may("matrix_multiply_adds", rates.matrix_multiply_adds);
   fields.may("shared_bytes", rates.shared_bytes);
+  fields.may("cache_bytes", rates.cache_bytes);
   fields.may("schedulers", rates.schedulers);
   fields.may("shared_kib", rates.shared_kib);
   fields.may("registers", rates.registers);

@@ -87,6 +87,7 @@ struct PublishedRates {
   double multiply_adds = 0;         // of f32
   double matrix_multiply_adds = 0;  // of f16 with f32 sums, on matrix units
   double shared_bytes = 0;          // that it reads from shared memory
+  double cache_bytes = 0;           // that it reads from the cache that all share, while all do: measured
   // Of a compute unit:
   double schedulers = 0;  // or SIMDs, or engines: a subgroup runs on one of them
   double shared_kib = 0;  // shared memory of all its workgroups together

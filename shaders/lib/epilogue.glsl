@@ -22,14 +22,22 @@ layout(constant_id = 3) const bool epilogue_has_residual = false;
 #define EPILOGUE_SCALE(column) scale4[(column) / 4][(column) % 4]
 #define EPILOGUE_RESIDUAL(at) residual4[(at) / 4][(at) % 4]
 
-vec4 epilogue4(vec4 accumulators, uint column, uint at) {
+// For callers that read what it takes before they wait for the accumulators.
+vec4 bias4_of(uint column) { return epilogue_has_bias ? bias4[column / 4] : vec4(0.0); }
+vec4 scale4_of(uint column) { return epilogue_has_scale ? scale4[column / 4] : vec4(1.0); }
+vec4 residual4_of(uint at) { return epilogue_has_residual ? residual4[at / 4] : vec4(0.0); }
+vec4 epilogue4(vec4 accumulators, vec4 bias, vec4 scale, vec4 residual) {
   vec4 y = accumulators;
-  if (epilogue_has_bias) y += bias4[column / 4];
+  if (epilogue_has_bias) y += bias;
   y = vec4(activate(epilogue_activation, y.x), activate(epilogue_activation, y.y), activate(epilogue_activation, y.z),
            activate(epilogue_activation, y.w));
-  if (epilogue_has_scale) y *= scale4[column / 4];
-  if (epilogue_has_residual) y += residual4[at / 4];
+  if (epilogue_has_scale) y *= scale;
+  if (epilogue_has_residual) y += residual;
   return y;
+}
+
+vec4 epilogue4(vec4 accumulators, uint column, uint at) {
+  return epilogue4(accumulators, bias4_of(column), scale4_of(column), residual4_of(at));
 }
 #endif
 

@@ -290,9 +290,7 @@ TEST_CASE("matmul takes large matrix tiles for large products and small ones whe
     const Graph graph = matmul_graph(m, 768, 3072, DType::f16, out);
     return prefer_coopmat2(context_of(graph, device)) > prefer_coopmat(context_of(graph, device));
   };
-  CHECK(is_preferred(8 * 197, DType::f32));
-  CHECK_FALSE(is_preferred(8 * 197, DType::f16));
-  CHECK_FALSE(is_preferred(197, DType::f32));
+  for (const DType out : {DType::f32, DType::f16}) CHECK_FALSE(is_preferred(8 * 197, out));
   const Graph large = matmul_graph(50432, 3072, 768, DType::f16);
   CHECK(lower_coopmat2(context_of(large, device)).dispatches[0].note == "128x256");
   CHECK(tile_of(device, lower_coopmat2, 197, 768, 768).second >= 48);

@@ -105,17 +105,30 @@ TEST_CASE("occupancy: tiles keep to the registers that there are") {
   }
 }
 
-TEST_CASE("occupancy: matrix units store f16 as such only where the device lists sums of it") {
-  const Graph graph = product(64 * 197, 3072, 768, DType::f16);
-  const auto dispatch_on = [&](const Capabilities& device) {
-    return lower_coopmat(LowerContext(graph, graph.nodes()[0], device)).dispatches[0];
+TEST_CASE("occupancy: matrix units store f32 straight from the sums, and f16 never") {
+  const auto stores_directly = [](DType out) {
+    Graph graph;
+    const ValueId x = graph.input("x", {64 * 197, 768}, DType::f16);
+    const ValueId weight = graph.constant("weight", {3072, 768}, DType::f16);
+    matmul(graph, "product", x, weight, {.out = out});
+    const LowerContext context(graph, graph.nodes()[0], test::xe2_gpu());
+    return lower_coopmat(context).dispatches[0].constant("store_directly") == 1;
   };
-  const Capabilities arc = test::arc_gpu();
-  if (LowerContext(graph, graph.nodes()[0], arc).missing("matmul_coopmat", "f16")) return;
-  CHECK(dispatch_on(arc).shader->variant == "f16_strips");
-  CHECK(dispatch_on(arc).constant("store_directly") == 0);
-  CHECK(dispatch_on(test::xe2_gpu()).shader->variant == "f16");
-  CHECK(dispatch_on(test::xe2_gpu()).constant("store_directly") == 1);
+  CHECK(stores_directly(DType::f32));
+  CHECK_FALSE(stores_directly(DType::f16));
+}
+
+TEST_CASE("occupancy: NVIDIA's caches are read by whole lines of a row, in one buffer") {
+  for (const auto& [name, device] : test::zoo_devices()) {
+    CAPTURE(name);
+    const std::vector<CoopmatShape> shapes = coopmat_shapes(device);
+    const auto in_one_buffer = std::ranges::count(shapes, 1u, &CoopmatShape::buffers);
+    const auto rolled = std::ranges::count(shapes, true, &CoopmatShape::rolled);
+    const bool nvidia = device.vendor_id == 0x10de;
+    CHECK((nvidia ? in_one_buffer == std::ssize(shapes)
+                  : shapes.empty() || in_one_buffer < std::ssize(shapes)));
+    CHECK(rolled == (nvidia ? std::ssize(shapes) : 0));
+  }
 }
 
 TEST_CASE(
@@ -140,11 +153,11 @@ TEST_CASE(
     CHECK(lower_coopmat(context).dispatches[0].subgroup_size == device.min_subgroup_size);
     for (const uint64_t width : {4u, 48u, 64u}) {
       for (const AttentionCoopmatShape& shape : attention_coopmat_shapes({.batch = 8,
-                                                .queries = 197,
-                                                .keys = 197,
-                                                .heads = 12,
-                                                .key_width = width,
-                                                .value_width = width},
+                                                                          .queries = 197,
+                                                                          .keys = 197,
+                                                                          .heads = 12,
+                                                                          .key_width = width,
+                                                                          .value_width = width},
                                                                          device)) {
         const uint64_t values = round_up(width, shape.matrix.n);
         CHECK(shape.rows() * (shape.block_k + values) / shape.subgroup_size <=

@@ -65,6 +65,8 @@ struct TileWorth {
   double shared_traffic = 0;     // of a step
   double instructions = 0;       // of a step, beside the products
   double instructions_once = 0;  // before and behind the steps
+  double line_share = 1;         // of what the cache hands out, that a step asks for
+  double pause = 0;              // cycles of a step in which the next one is stored and nothing else goes on
   uint32_t ahead = 0;            // steps whose loads are on their way while one is multiplied
   bool matrix_units = false;
   double matrix_speed = 1;  // of the units' rate: less where the matrices aren't those that they are made for
@@ -170,9 +172,9 @@ struct CoopmatShape {
   uint32_t ahead = 1;                         // steps whose loads are on their way
   double speed = 1;                           // of the units' rate (TileWorth::matrix_speed)
   double registers = 0;                       // of an invocation
-  bool halves = true;    // the device lists sums of f16, as which the accumulators can be stored
-  uint32_t slices = 1;   // of K
-  bool rounded = false;  // operands are f32
+  uint32_t slices = 1;                        // of K
+  bool rounded = false;                       // operands are f32
+  bool rolled = false;                        // a step's products are a loop, which takes fewer registers
   uint32_t tile_m() const { return subgroups_m * matrices_m * matrix.m; }
   uint32_t tile_n() const { return subgroups_n * matrices_n * matrix.n; }
   uint32_t threads() const { return subgroups_m * subgroups_n * subgroup_size; }

@@ -40,7 +40,9 @@ Work work_of(const TileWorth& tile, const MatmulSizes& sizes) {
   work.shared_traffic = work.rounds * tile.shared_traffic;
   work.instructions = work.rounds * tile.instructions + tile.instructions_once;
   const double stored = tile.slices > 1 ? 4 : static_cast<double>(sizes.out_bytes);
-  work.moved = (tile.tile_m + tile.tile_n) * k * in_bytes + tile.tile_m * tile.tile_n * stored;
+  work.moved =
+      (tile.tile_m + tile.tile_n) * k * in_bytes / tile.line_share + tile.tile_m * tile.tile_n * stored;
+  work.pause = tile.pause;
   work.ahead = tile.ahead;
   work.cpu_speed = tile.cpu_speed;
   work.constant_bytes = n * static_cast<double>(sizes.k) * in_bytes;

@@ -1,15 +1,13 @@
 //! variant f16 OUT=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
-//! variant f16_f32 OUT=float OUT4=vec4 needs=coopmat,fp16,storage16,subgroup_control
-//! variant f16_strips OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
+//! variant f16_f32 OUT=float OUT4=vec4 DIRECT=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant f16_flexible OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
-//! variant f16_f32_flexible OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant f16_f32_flexible OUT=float OUT4=vec4 DIRECT=1 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 //! variant patches_f16 PATCHES=1 OUT=float16_t OUT4=f16vec4 needs=coopmat,fp16,storage16,subgroup_control
-//! variant patches_f16_f32 PATCHES=1 OUT=float OUT4=vec4 needs=coopmat,fp16,storage16,subgroup_control
-//! variant patches_f16_strips PATCHES=1 OUT=float16_t OUT4=f16vec4 STRIPS=1 needs=coopmat,fp16,storage16,subgroup_control
+//! variant patches_f16_f32 PATCHES=1 OUT=float OUT4=vec4 DIRECT=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant patches_f16_flexible PATCHES=1 OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
-//! variant patches_f16_f32_flexible PATCHES=1 OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
-//! variant rounded ROUNDED=1 OUT=float OUT4=vec4 needs=coopmat,fp16,subgroup_control
-//! variant rounded_flexible ROUNDED=1 OUT=float OUT4=vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,subgroup_control
+//! variant patches_f16_f32_flexible PATCHES=1 OUT=float OUT4=vec4 DIRECT=1 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant rounded ROUNDED=1 OUT=float OUT4=vec4 DIRECT=1 needs=coopmat,fp16,subgroup_control
+//! variant rounded_flexible ROUNDED=1 OUT=float OUT4=vec4 DIRECT=1 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,subgroup_control
 // C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
 //
 //   grid        tiles of tile_m x tile_n outputs, in panels (lib/panels.glsl), times the slices of K
@@ -22,10 +20,10 @@
 //               copies nothing to shared memory behind the shader's back. Two or three where a step is multiplied in
 //               less time than memory takes; a pass through the loop is then as many steps, so that no registers move
 //   subgroup    matrices_m x matrices_n accumulators of matrix_m x matrix_n (f32), in registers
-//   store       where nothing is fused and the subgroup's part is whole, straight from the accumulators.
-//               Else a strip of matrix_m rows at a time through shared memory, because only there it is known
-//               which element a lane holds; then the epilogue, four columns a lane, with edges. The f16_strips
-//               variant does that always: it is for devices that list no accumulator of f16 (Intel's Arc A)
+//   store       f32 where nothing is fused and the tile is whole, straight from the accumulators. Else a strip of
+//               matrix_m rows at a time through shared memory, because only there it is known which element a lane
+//               holds; then the epilogue, four columns a lane, with edges. f16 always: of accumulators NVIDIA's
+//               compiler stores each half on its own, and Intel's Arc A lists none of f16
 //
 // The shape of a matrix comes from the device's own list. A step past an edge of K is zero in both operands;
 // a row past an edge is the last row again and is never stored.
@@ -97,17 +95,19 @@ layout(constant_id = 13) const uint step_k = 16;        // a multiple of matrix_
 layout(constant_id = 14) const uint buffers = 1;        // 1 or 2
 layout(constant_id = 15) const bool by_eight = false;   // K is a multiple of 8
 layout(constant_id = 16) const bool by_four = false;    // N is a multiple of 4
-layout(constant_id = 17) const bool store_directly = false;  // nothing is fused, rows of C are 16-byte aligned
+layout(constant_id = 17) const bool store_directly = false;  // nothing is fused, C is f32 and its rows are 16-byte aligned
 layout(constant_id = 18) const uint panel = 16;              // rows of tiles
 layout(constant_id = 19) const bool sliced = false;          // K is cut; else compilers see where it begins and ends
 layout(constant_id = 20) const uint ahead = 1;               // 1 to 3
+layout(constant_id = 21) const bool rolled = false;          // the products of a step are a loop: fewer registers
+layout(constant_id = 22) const bool keep_columns = false;    // of a strip each lane has four columns, in rows_at_once rows
 
 #ifdef PATCHES
-#define PATCHES_FIRST_ID 21
+#define PATCHES_FIRST_ID 23
 #include "lib/patches.glsl"
 #endif
 #ifdef ROUNDED
-#define ROUNDED_FIRST_ID 21
+#define ROUNDED_FIRST_ID 23
 #include "lib/rounded.glsl"
 #else
 const bool a_turned = false, w_turned = false;
@@ -128,6 +128,8 @@ const uint buffer_size = (tile_m + tile_n) * pitch;
 const uint strip_width4 = matrices_n * matrix_n / 4;
 const uint strip_pitch = strip_width4 + 1;
 const uint strip_size = matrix_m * strip_pitch;
+const uint rows_at_once = subgroup_size > strip_width4 ? subgroup_size / strip_width4 : 1;
+const uint quads = matrix_m > rows_at_once ? matrix_m / rows_at_once : 1;
 #ifdef BY_ELEMENT
 const uint strips_size = 0;
 #else
@@ -201,9 +203,6 @@ FETCH(fetch_w, w8, w)
 #endif
 
 #define Sum coopmat<float, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
-#ifndef STRIPS
-#define Stored coopmat<OUT, gl_ScopeSubgroup, matrix_m, matrix_n, gl_MatrixUseAccumulator>
-#endif
 
 #ifdef BY_ELEMENT
 float store_element(const in uint row, const in uint column, const in float sum, const in uint first_row,
@@ -289,21 +288,27 @@ void main() {
   Sum sums[matrices_m * matrices_n];
   [[unroll]] for (uint i = 0; i < matrices_m * matrices_n; ++i) sums[i] = Sum(0.0);
 
-#define MULTIPLY_STEP(place)                                                                                    \
-  [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) {                                                   \
+#define MULTIPLY_MATRICES(place, kk)                                                                            \
+  {                                                                                                             \
     coopmat<float16_t, gl_ScopeSubgroup, matrix_m, matrix_k, gl_MatrixUseA> rows[matrices_m];                   \
     [[unroll]] for (uint i = 0; i < matrices_m; ++i) {                                                          \
-      coopMatLoad(rows[i], memory, (place) + (subgroup_row + i * matrix_m) * pitch + kk / 8, pitch,             \
+      coopMatLoad(rows[i], memory, (place) + (subgroup_row + i * matrix_m) * pitch + (kk) / 8, pitch,           \
                   gl_CooperativeMatrixLayoutRowMajor);                                                          \
     }                                                                                                           \
     [[unroll]] for (uint j = 0; j < matrices_n; ++j) {                                                          \
       coopmat<float16_t, gl_ScopeSubgroup, matrix_k, matrix_n, gl_MatrixUseB> columns;                          \
-      coopMatLoad(columns, memory, (place) + tile_of_w + (subgroup_column + j * matrix_n) * pitch + kk / 8,     \
+      coopMatLoad(columns, memory, (place) + tile_of_w + (subgroup_column + j * matrix_n) * pitch + (kk) / 8,   \
                   pitch, gl_CooperativeMatrixLayoutColumnMajor);                                                \
       [[unroll]] for (uint i = 0; i < matrices_m; ++i) {                                                        \
         sums[i * matrices_n + j] = coopMatMulAdd(rows[i], columns, sums[i * matrices_n + j]);                   \
       }                                                                                                         \
     }                                                                                                           \
+  }
+#define MULTIPLY_STEP(place)                                                                                    \
+  if (rolled) {                                                                                                 \
+    [[dont_unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) MULTIPLY_MATRICES(place, kk)                 \
+  } else {                                                                                                      \
+    [[unroll]] for (uint kk = 0; kk < step_k; kk += matrix_k) MULTIPLY_MATRICES(place, kk)                      \
   }
 
   FETCH_STEP(0, begin)
@@ -344,14 +349,14 @@ void main() {
 
   const uint row_of_subgroup = first_row + subgroup_row;
   const uint column_of_subgroup = first_column + subgroup_column;
-#ifdef Stored
+#ifdef DIRECT
   // All subgroups or none: behind the return of some, Mesa's software driver leaves strips of others unwritten.
   if (store_directly && first_row + tile_m <= p.m && first_column + tile_n <= p.n) {
     [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
       [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
         const uint at =
             first_out + (row_of_subgroup + i * matrix_m) * p.n + column_of_subgroup + j * matrix_n;
-        coopMatStore(Stored(sums[i * matrices_n + j]), c, at / 4, p.n / 4, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatStore(sums[i * matrices_n + j], c, at / 4, p.n / 4, gl_CooperativeMatrixLayoutRowMajor);
       }
     }
     return;
@@ -370,16 +375,43 @@ void main() {
   // One strip at a time, picked by comparing so that the array of accumulators is only ever indexed by
   // constants (else drivers move it to memory) while the epilogue's code exists once.
   const uint strip = gl_SubgroupID * strip_size;
-  [[dont_unroll]] for (uint s = 0; s < matrices_m; ++s) {
-    [[unroll]] for (uint i = 0; i < matrices_m; ++i) {
-      if (i == s) {
-        [[unroll]] for (uint j = 0; j < matrices_n; ++j) {
-          coopMatStore(sums[i * matrices_n + j], memory, strip + j * (matrix_n / 4), strip_pitch,
-                       gl_CooperativeMatrixLayoutRowMajor);
-        }
+#define STORE_STRIP(s)                                                                      \
+  {                                                                                         \
+    [[unroll]] for (uint i = 0; i < matrices_m; ++i) {                                      \
+      if (i == (s)) {                                                                       \
+        [[unroll]] for (uint j = 0; j < matrices_n; ++j) {                                  \
+          coopMatStore(sums[i * matrices_n + j], memory, strip + j * (matrix_n / 4), strip_pitch, \
+                       gl_CooperativeMatrixLayoutRowMajor);                                 \
+        }                                                                                   \
+      }                                                                                     \
+    }                                                                                       \
+    subgroupBarrier();                                                                      \
+  }
+  if (keep_columns) {
+    const uint quad = gl_SubgroupInvocationID % strip_width4, quad_row = gl_SubgroupInvocationID / strip_width4;
+    const uint column = column_of_subgroup + quad * 4;
+    const bool inside = column < p.n;
+    const vec4 bias = inside ? bias4_of(column) : vec4(0.0), scale = inside ? scale4_of(column) : vec4(0.0);
+    [[dont_unroll]] for (uint s = 0; s < matrices_m; ++s) {
+      const uint first = row_of_subgroup + s * matrix_m + quad_row;
+      vec4 residuals[quads];  // all are on their way while the strip is
+      [[unroll]] for (uint i = 0; i < quads; ++i) {
+        const uint row = first + i * rows_at_once;
+        residuals[i] = inside && row < p.m ? residual4_of(row * p.n + column) : vec4(0.0);
       }
+      STORE_STRIP(s)
+      [[unroll]] for (uint i = 0; i < quads; ++i) {
+        const uint row = first + i * rows_at_once;
+        const vec4 sum = uintBitsToFloat(memory[strip + (quad_row + i * rows_at_once) * strip_pitch + quad]);
+        if (inside && row < p.m)
+          c[(first_out + row * p.n + column) >> 2] = OUT4(epilogue4(sum, bias, scale, residuals[i]));
+      }
+      subgroupBarrier();
     }
-    subgroupBarrier();
+    return;
+  }
+  [[dont_unroll]] for (uint s = 0; s < matrices_m; ++s) {
+    STORE_STRIP(s)
     for (uint e = gl_SubgroupInvocationID; e < matrix_m * strip_width4; e += subgroup_size) {
       const uint row = row_of_subgroup + s * matrix_m + e / strip_width4;
       const uint column = column_of_subgroup + e % strip_width4 * 4;

@@ -154,17 +154,26 @@ const OpDef op_matmul_mixed_slices{"matmul_mixed_slices", infer_matmul, matmul_f
 
 // Likewise for the arrangements of cooperative matrices, of which a device may be able to run only some.
 constexpr size_t most_arrangements = 99;
-// Every arrangement with steps of each length, one buffer and two, and one to three steps on their way.
+// Every arrangement with steps of each length, one buffer and two, one and three steps on their way, and a
+// step's products one by one and in a loop.
 std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& shapes,
                                               const Capabilities& device) {
   struct Staging {
     uint32_t step_k, buffers, ahead;
   };
   std::vector<CoopmatShape> out;
-  for (CoopmatShape shape : shapes) {
-    if (shape.ahead > 1) continue;  // another one's arrangement
-    for (const auto& [step_k, buffers, ahead] : {Staging{32, 2, 1}, {16, 1, 2}, {shape.matrix.k, 2, 3}}) {
+  const CoopmatShape* last = nullptr;
+  const auto is_same_tile = [](const CoopmatShape& a, const CoopmatShape& b) {
+    return a.matrix == b.matrix && a.subgroup_size == b.subgroup_size && a.subgroups_m == b.subgroups_m &&
+           a.subgroups_n == b.subgroups_n && a.matrices_m == b.matrices_m && a.matrices_n == b.matrices_n;
+  };
+  for (const CoopmatShape& tile : shapes) {
+    if (last && is_same_tile(tile, *last)) continue;  // staged in another way
+    last = &tile;
+    CoopmatShape shape = tile;
+    for (const auto& [step_k, buffers, ahead] : {Staging{32, 2, 1}, {64, 1, 1}, {shape.matrix.k, 2, 3}}) {
       if (step_k % shape.matrix.k != 0) continue;
+      shape.rolled = buffers == 1;
       shape.step_k = step_k;
       shape.buffers = buffers;
       shape.ahead = ahead;
@@ -184,12 +193,7 @@ std::vector<CoopmatShape> with_slices(std::vector<CoopmatShape> shapes) {
   return shapes;
 }
 std::vector<CoopmatShape> staged_coopmat(const Capabilities& device) {
-  std::vector<CoopmatShape> out = staged_in_every_way(coopmat_shapes(device), device);
-  if (out.empty()) return out;
-  // And as on devices whose accumulators can't be stored as f16.
-  out.push_back(out.back());
-  out.back().halves = false;
-  return with_slices(std::move(out));
+  return with_slices(staged_in_every_way(coopmat_shapes(device), device));
 }
 std::vector<CoopmatShape> staged_flexible(const Capabilities& device) {
   return with_slices(staged_in_every_way(coopmat_flexible_shapes(device), device));

@@ -56,8 +56,8 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   CHECK(chosen["llvmpipe"].contains("layer_norm=cpu_lanes"));
   CHECK(chosen["llvmpipe"].contains("matmul=cpu_direct"));
   CHECK(chosen["older llvmpipe"].contains("matmul=cpu_chunks"));
-  if (try_find_shader("matmul_coopmat2", "f16")) {
-    CHECK(chosen["flexible matrices"].contains("matmul=coopmat2"));
+  CHECK(chosen["flexible matrices"].contains("matmul=coopmat"));
+  if (try_find_shader("attention_coopmat2", "f16")) {
     CHECK(chosen["flexible matrices"].contains("attention=coopmat2"));
   }
 }

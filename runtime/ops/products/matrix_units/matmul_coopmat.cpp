@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "runtime/ops/cost.h"
@@ -14,6 +15,8 @@
 namespace vitrine {
 namespace {
 
+constexpr uint32_t nvidia = 0x10de;
+
 // How a workgroup's tile is shared out: subgroups in each direction, and the outputs of each.
 //
 // A subgroup that makes r x c outputs reads r + c values of f16 from shared memory for r * c multiply-adds.
@@ -23,8 +26,11 @@ struct Arrangement {
   uint32_t subgroups_m, subgroups_n, rows, columns;
   // More subgroups with less each, for devices with too few registers for the others.
   bool spares_registers = false;
+  // For one buffer of whole lines: the largest tile whose steps fit 48 KiB.
+  bool for_lines = false;
 };
-constexpr std::array<Arrangement, 18> arrangements{{
+constexpr std::array<Arrangement, 19> arrangements{{
+    {3, 4, 64, 32, false, true},
     {2, 4, 64, 64},
     {2, 2, 64, 64},
     {2, 4, 64, 32},
@@ -88,6 +94,14 @@ struct Staging {
 };
 constexpr std::array<Staging, 4> stagings{{{32, 2}, {16, 2}, {32, 1}, {16, 1}}};
 
+// NVIDIA's caches hand out lines of 128 bytes, which is a row of 64 halves: on an H100 steps of 32 took up to
+// a quarter longer. Its driver lets workgroups share a unit as if that had the shared memory of one, so that
+// two buffers took up to twice as long: a pause behind each step is the lesser evil (docs/benchmarks_gpu.md).
+// What training rounds is f32, and reads lines in steps of 32.
+constexpr std::array<Staging, 2> stagings_of_lines{{{64, 1}, {32, 1}}};
+
+bool reads_lines(const Capabilities& device, bool rounded) { return device.vendor_id == nvidia && !rounded; }
+
 bool fits(const CoopmatShape& shape, const Capabilities& device) {
   const bool flexible = shape.matrices_m * shape.matrices_n == 1;
   const uint32_t accumulators =
@@ -105,18 +119,23 @@ bool fits(const CoopmatShape& shape, const Capabilities& device) {
 }
 
 // Those that spare registers are for devices that lack them.
-bool is_offered(const Arrangement& a, const Capabilities& device) {
-  return !a.spares_registers || device.subgroup_registers != 0;
+bool is_offered(const Arrangement& a, const Capabilities& device, bool rounded) {
+  return (!a.spares_registers || device.subgroup_registers != 0) &&
+         (!a.for_lines || reads_lines(device, rounded));
 }
 
 // The first staging that fits.
 bool stage(CoopmatShape& shape, const Capabilities& device) {
-  return std::ranges::any_of(stagings, [&](const Staging& staging) {
-    shape.step_k = staging.step_k;
-    shape.buffers = staging.buffers;
-    shape.registers = registers_of(shape, device);
-    return shape.step_k % shape.matrix.k == 0 && fits(shape, device);
-  });
+  const bool lines = reads_lines(device, shape.rounded);
+  // All products of a step at once took more registers there, and up to a tenth longer.
+  shape.rolled = lines;
+  return std::ranges::any_of(lines ? std::span<const Staging>(stagings_of_lines) : stagings,
+                             [&](const Staging& staging) {
+                               shape.step_k = staging.step_k;
+                               shape.buffers = staging.buffers;
+                               shape.registers = registers_of(shape, device);
+                               return shape.step_k % shape.matrix.k == 0 && fits(shape, device);
+                             });
 }
 
 // The shape, and where its steps are shorter than memory takes the same with more of them on their way, as
@@ -146,7 +165,6 @@ std::optional<CoopmatShape> shape_of(const Arrangement& a, const CooperativeShap
                      .matrices_m = a.rows / matrix.m,
                      .matrices_n = a.columns / matrix.n,
                      .speed = speed};
-  shape.halves = lists_half_sums(device, matrix);
   shape.rounded = rounded;
   if (!stage(shape, device)) return std::nullopt;
   return shape;
@@ -174,15 +192,19 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
 enum class Dims : uint8_t { listed, flexible };
 
 // What the shader's variant is called that stores C so.
-std::string variant_of(const LowerContext& context, Dims dims, DType out, bool halves) {
+std::string variant_of(const LowerContext& context, Dims dims, DType out) {
   const bool rounded = is_rounded(context.node());
   std::string variant = rounded ? "rounded" : storage_variant(context.input(matmul_input::weight).dtype, out);
-  if (dims == Dims::flexible) {
-    variant += "_flexible";
-  } else if (!halves && out == DType::f16) {
-    variant += "_strips";
-  }
+  if (dims == Dims::flexible) variant += "_flexible";
   return with_patches(context, std::move(variant));
+}
+
+// Whether a subgroup's lanes, four columns each, come out even in a strip's rows. Only where it was measured:
+// what they read before they wait takes registers.
+bool keeps_columns(const CoopmatShape& shape) {
+  const uint32_t quads = shape.matrices_n * shape.matrix.n / 4;
+  return shape.rolled && shape.subgroup_size % quads == 0 &&
+         shape.matrix.m % (shape.subgroup_size / quads) == 0;
 }
 
 Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dims dims) {
@@ -192,12 +214,12 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
   const bool patches = reads_patches(context.node());
   const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
-  const std::string variant = variant_of(context, dims, stored, shape.halves);
+  const std::string variant = variant_of(context, dims, stored);
   const std::vector<NamedConstant> epilogue = epilogue_constants(context);
   const bool plain = slices.count > 1 ||
                      std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
   const bool rows_aligned = sizes.n * size_of(stored) % 16 == 0;
-  const bool directly = plain && rows_aligned && !variant.ends_with("_strips");
+  const bool directly = plain && rows_aligned && stored == DType::f32;
 
   Dispatch dispatch;
   dispatch.shader = &find_shader("matmul_coopmat", variant);
@@ -218,7 +240,9 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
                           {"store_directly", directly},
                           {"panel", tile_panel(shape.tile_m(), shape.tile_n(), context.device())},
                           {"sliced", slices.count > 1},
-                          {"ahead", shape.ahead}});
+                          {"ahead", shape.ahead},
+                          {"rolled", shape.rolled},
+                          {"keep_columns", keeps_columns(shape) && sizes.n % 4 == 0}});
   add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
   // A and W are bound by eights or by single values; images always, and their W by eights or by fours. What
@@ -282,6 +306,11 @@ uint32_t CoopmatShape::shared_bytes() const {
 TileWorth CoopmatShape::worth() const {
   // Sixteen bytes of a row from memory to shared memory, sixteen of a fragment to registers, and a product.
   const double staged_load = rounded ? 24 : 12;
+  // Both barriers, and the way through shared memory between them: on an H100, with a workgroup alone on its
+  // unit.
+  constexpr double one_buffer_pause = 360;
+  // Registers for addresses and counters: NVIDIA's compiler takes 20 to 40 more than are counted.
+  constexpr double uncounted = 20;
   constexpr double fragment_load = 2, product = 2, loop = 16, stored_sum = 3, beginning = 60;
   const double subgroups = subgroups_m * subgroups_n;
   const double staged = (tile_m() + tile_n()) * (step_k / 8.0);
@@ -292,14 +321,16 @@ TileWorth CoopmatShape::worth() const {
           .slices = slices,
           .threads = threads(),
           .subgroup_size = subgroup_size,
-          .registers = registers,
+          .registers = registers + (rolled ? uncounted : 0),
           .shared_bytes = static_cast<double>(shared_bytes()),
           .step_k = step_k,
           .shared_traffic = fragments,
           .instructions = staged * staged_load + fragments / 16 * fragment_load +
                           products * subgroup_size * product + threads() * loop,
           .instructions_once = stored_sum * tile_m() * tile_n() + beginning * threads(),
-          .ahead = buffers > 1 ? ahead : 0,
+          .line_share = rolled && step_k < 64 ? 0.8 : 1.0,
+          .pause = rolled ? one_buffer_pause : 0,
+          .ahead = buffers > 1 || rolled ? ahead : 0,
           .matrix_units = true,
           .matrix_speed = speed};
 }
@@ -323,7 +354,7 @@ std::vector<CoopmatShape> coopmat_shapes(const Capabilities& device, bool rounde
       // subgroup size is for tuning.
       const bool first = matrix == matrices.front() && subgroup_size == matrix_subgroup_sizes(device).front();
       for (const Arrangement& arrangement : arrangements) {
-        if (!is_offered(arrangement, device)) continue;
+        if (!is_offered(arrangement, device, rounded)) continue;
         if (auto shape = shape_of(arrangement, matrix, subgroup_size, first ? 1.0 : 0.9, device, rounded)) {
           add_with_loads_ahead(*shape, device, shapes);
         }
@@ -339,10 +370,8 @@ Lowered lower_coopmat_as(const LowerContext& context, const CoopmatShape& shape)
 
 std::optional<std::string> refuse_coopmat(const LowerContext& context) {
   if (auto reason = refuse_operands(context)) return reason;
-  for (const bool halves : {true, false}) {
-    const std::string variant = variant_of(context, Dims::listed, context.output(0).dtype, halves);
-    if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
-  }
+  const std::string variant = variant_of(context, Dims::listed, context.output(0).dtype);
+  if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
   if (half_matrices(context.device()).empty()) return "the device lists no matrix of f16 x f16 + f32";
   if (coopmat_shapes(context.device(), is_rounded(context.node())).empty())
     return "no tile of its matrices fits the device's workgroups";
@@ -370,7 +399,7 @@ std::vector<CoopmatShape> coopmat_flexible_shapes(const Capabilities& device, bo
   if (subgroup_sizes.empty()) return shapes;
   for (const FlexibleShape& grain : half_grains(device, 0)) {
     for (const Arrangement& arrangement : arrangements) {
-      if (!is_offered(arrangement, device)) continue;
+      if (!is_offered(arrangement, device, rounded)) continue;
       if (auto shape = flexible_shape_of(arrangement, grain, subgroup_sizes.front(), device, rounded)) {
         add_with_loads_ahead(*shape, device, shapes);
       }
@@ -385,7 +414,7 @@ Lowered lower_coopmat_flexible_as(const LowerContext& context, const CoopmatShap
 
 std::optional<std::string> refuse_coopmat_flexible(const LowerContext& context) {
   if (auto reason = refuse_operands(context)) return reason;
-  const std::string variant = variant_of(context, Dims::flexible, context.output(0).dtype, true);
+  const std::string variant = variant_of(context, Dims::flexible, context.output(0).dtype);
   if (auto reason = refuse(context, "matmul_coopmat", variant)) return reason;
   if (half_grains(context.device(), 0).empty()) {
     return "the device lists no flexible matrix of f16 x f16 + f32 for a subgroup";
