@@ -97,12 +97,16 @@ TEST_CASE("cost: more of anything is never slower") {
       CHECK(twice(&PublishedRates::registers) <= seconds);
       CHECK(twice(&PublishedRates::shared_kib) <= seconds);
       CHECK(twice(&PublishedRates::cache_mib) <= seconds);
+      CHECK(twice(&PublishedRates::cache_bytes) <= seconds);
       CHECK(estimate(some_work(groups + 1), device).seconds >= seconds);
       Work lighter = work;
       lighter.ahead = 1;
       CHECK(estimate(lighter, device).seconds <= seconds);
       lighter.ahead = 2;
       CHECK(estimate(lighter, device).seconds <= seconds);
+      Work pausing = lighter;
+      pausing.pause = 100;
+      CHECK(estimate(pausing, device).seconds >= estimate(lighter, device).seconds);
     }
   }
 }

@@ -162,15 +162,8 @@ std::vector<CoopmatShape> staged_in_every_way(const std::vector<CoopmatShape>& s
     uint32_t step_k, buffers, ahead;
   };
   std::vector<CoopmatShape> out;
-  const CoopmatShape* last = nullptr;
-  const auto is_same_tile = [](const CoopmatShape& a, const CoopmatShape& b) {
-    return a.matrix == b.matrix && a.subgroup_size == b.subgroup_size && a.subgroups_m == b.subgroups_m &&
-           a.subgroups_n == b.subgroups_n && a.matrices_m == b.matrices_m && a.matrices_n == b.matrices_n;
-  };
-  for (const CoopmatShape& tile : shapes) {
-    if (last && is_same_tile(tile, *last)) continue;  // staged in another way
-    last = &tile;
-    CoopmatShape shape = tile;
+  for (CoopmatShape shape : shapes) {
+    if (shape.ahead > 1) continue;  // another one's arrangement
     for (const auto& [step_k, buffers, ahead] : {Staging{32, 2, 1}, {64, 1, 1}, {shape.matrix.k, 2, 3}}) {
       if (step_k % shape.matrix.k != 0) continue;
       shape.rolled = buffers == 1;
