@@ -85,6 +85,15 @@ void check_as(const OpCase& op_case, const std::shared_ptr<const Graph>& graph, 
   require_no_validation_messages();
 }
 
+// What rules of fusion would have made of plain operators is right as these, too.
+void check_unfused(const OpCase& op_case, const std::shared_ptr<const Graph>& graph) {
+  if (fuse(graph, {}).graph == graph) return;
+  INFO("without fusion");
+  PlanOptions plain;
+  plain.fusions = {};
+  check_as(op_case, graph, plain);
+}
+
 }  // namespace
 
 void check_op(const OpDef& op, const OpCase& op_case) {
@@ -127,14 +136,17 @@ void check_op(const OpDef& op, const OpCase& op_case) {
     require_no_validation_messages();
   }
   if (ran == 0) FAIL("no kernel of " << op.name << " could run: " << refusals);
-  // What rules of fusion would have made of plain operators is right as these, too.
-  if (fuse(graph, {}).graph != graph) {
-    INFO("without fusion");
-    PlanOptions plain;
-    plain.fusions = {};
-    check_as(op_case, graph, plain);
-  }
+  check_unfused(op_case, graph);
   SUCCEED();
+}
+
+void check_chosen(const OpCase& op_case) {
+  INFO("case " << op_case.label);
+  if (const auto why = reference::useless(op_case)) FAIL(*why);
+  const std::shared_ptr<const Graph> graph = reference::graph_of(op_case);
+  if (left_out(op_case, graph, test_device().device->capabilities())) return;
+  check_as(op_case, graph, {});
+  check_unfused(op_case, graph);
 }
 
 void check_configurations(const OpDef& op, const OpCase& op_case) {

@@ -30,6 +30,9 @@ using reference::round_to;
 // them all.
 void check_op(const OpDef& op, const OpCase& op_case);
 
+// The same with the kernels that are chosen, with and without fusion.
+void check_chosen(const OpCase& op_case);
+
 // The same with every configuration of every kernel.
 void check_configurations(const OpDef& op, const OpCase& op_case);
 

@@ -30,6 +30,9 @@ bool has_cpu_kernels();
 // Whether it is a CPU that has to do with the kernels for GPUs, and takes minutes for what others do in
 // seconds. Then a test may take less to compute, and says so with leave_out.
 bool computes_slowly();
+// Whether it is a CPU, also one that pretends to be a GPU, for which the kernels for GPUs are compiled. Then
+// a test may leave candidates that aren't chosen to those who test them one by one.
+bool compiles_for_gpus_on_a_cpu();
 
 inline constexpr std::string_view no_storage16 = "the device has no 16-bit storage";
 
