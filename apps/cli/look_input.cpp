@@ -1,11 +1,9 @@
 #include "apps/cli/look_input.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
-#include "model/run/range_guard.h"
-#include "model/vit/vit_graph.h"
+#include "model/look/look_once.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"
@@ -75,42 +73,9 @@ LookInput::LookInput(const LookFlags& flags, const CommonOptions& common, bool s
 
 std::unique_ptr<Executable> LookInput::run(WeightStore& weights, PipelineStore& pipelines, DType dtype,
                                            const PlanOptions& plan, const BlockTaps& taps) const {
-  const ViTConfig& c = model_.config;
-  const Capabilities& device = pipelines.device().capabilities();
-  ViTGraphOptions options;
-  RangeGuard::Fill fill = [&](Executable& executable) {
-    std::ranges::copy(std::as_bytes(std::span(tensor_)), executable.input(0).begin());
-  };
-  PicturePart part;
-  PictureCapacity capacity;
-  if (tensor_.empty()) {
-    const PictureCapacity largest = PictureCapacity::largest(device, model_.preprocess.width());
-    part = prepare_part(model_.preprocess, picture_for(picture_, c.channels), largest, shown(path_));
-    capacity = PictureCapacity::covering(resample_needs(part.prepared.resample), largest);
-    options.image = [&](Graph& graph) {
-      return add_picture_input(graph, model_.preprocess, c.channels, 1, capacity).image;
-    };
-    fill = [&](Executable& executable) {
-      write_picture_input(executable, 0, {&part, 1}, model_.preprocess.values(c.channels));
-    };
-  }
-  RangeGuard guard(pipelines, model_, [&](uint64_t) { return options; }, plan, warn);
-  const auto run = [&] {
-    ViTGraphOptions tapped = options;
-    tapped.dtype = dtype;
-    tapped.taps = taps;
-    auto executable = std::make_unique<Executable>(weights, guard.plan(std::move(tapped)));
-    fill(*executable);
-    executable->run();
-    return executable;
-  };
-  std::unique_ptr<Executable> executable = run();
-  if (dtype != DType::f16) return executable;
-  const auto bytes = executable->output(executable->output_index(name_of(natural_result(c))));
-  std::vector<float> result(bytes.size() / sizeof(float));
-  std::memcpy(result.data(), bytes.data(), bytes.size());
-  if (guard.overflowed(result, 1, fill)) executable = run();
-  return executable;
+  LookSubject subject{.name = shown(path_), .numbers = tensor_};
+  if (tensor_.empty()) subject.picture = picture_for(picture_, model_.config.channels);
+  return look_once(weights, pipelines, model_, subject, dtype, plan, taps, warn);
 }
 
 Image LookInput::overlay(const PatchMap& map) const {
