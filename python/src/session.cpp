@@ -1,0 +1,264 @@
+#include "python/src/session.h"
+
+#include <algorithm>
+
+#include "images/decode_queue.h"
+#include "images/overlay.h"
+#include "model/look/dense_features.h"
+#include "model/look/look_once.h"
+#include "model/pictures/preprocess_picture.h"
+#include "model/run/storage_type.h"
+#include "runtime/tune/choice_store.h"
+#include "runtime/util/error.h"
+#include "runtime/util/text.h"
+
+namespace vitrine::python {
+
+struct Session::State {
+  std::shared_ptr<OpenDevice> device;
+  Model model;
+  Labels labels;
+  DType dtype = DType::f32;
+  std::mutex mutex;  // of what follows
+  std::map<Result, std::unique_ptr<Runner>> runners;
+  std::unique_ptr<WeightStore> looking;
+  // For the kind of pictures that came last.
+  std::unique_ptr<PictureRunner> pictures;
+  Result pictures_result = Result::logits;
+  uint64_t pictures_batch = 0;
+  PictureRunner::Take take;
+  bool takes_pictures = false;
+  std::mutex warnings_mutex;
+  std::vector<std::string> warnings;
+
+  void warn(const std::string& sentence) {
+    const std::scoped_lock lock(warnings_mutex);
+    warnings.push_back(sentence);
+  }
+  Warn warner() {
+    return [this](const std::string& sentence) { warn(sentence); };
+  }
+  // What is odd about that is said once.
+  void take_pictures() {
+    if (!takes_pictures) require_pictures(model, warner());
+    takes_pictures = true;
+  }
+  WeightStore& look_weights() {
+    if (!looking) looking = std::make_unique<WeightStore>(device->pipelines, *model.constants);
+    return *looking;
+  }
+  PlanOptions look_plan() { return with_stored_choices({}, device->device->capabilities(), warner()); }
+};
+
+namespace {
+
+Image image_of(const Pixels& p) {
+  Image image{to_u32(p.width), to_u32(p.height), std::vector<uint8_t>(4 * p.width * p.height, 255)};
+  const uint8_t* from = p.data;
+  for (size_t i = 0; i < image.pixels.size(); i += 4, from += p.channels) {
+    for (size_t c = 0; c < 3; ++c) image.pixels[i + c] = from[p.channels == 1 ? 0 : c];
+  }
+  return image;
+}
+
+// `work`, whose Errors are those of a picture.
+template <typename Work>
+auto of_picture(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw PictureError(error.code(), error.what());
+  }
+}
+
+Image decoded(const PictureSource& source, const std::string& name, bool exif) {
+  const DecodeOptions options{.exif = exif};
+  if (const auto* path = std::get_if<std::filesystem::path>(&source)) return decode_image(*path, options);
+  if (const auto* bytes = std::get_if<std::span<const std::byte>>(&source)) {
+    return decode_image(*bytes, name, options);
+  }
+  return image_of(std::get<Pixels>(source));
+}
+
+// As a model of this many channels looks at it.
+Picture shown_to(Image image, uint64_t channels) {
+  if (channels == 1) make_grey(image);
+  return {image.width, image.height, std::move(image.pixels)};
+}
+
+}  // namespace
+
+Session::Session(const ModelOptions& options, const std::string& device, const std::string& dtype)
+    : state_(std::make_unique<State>()) {
+  // Files first: what is wrong with them needs no device to be found.
+  State& s = *state_;
+  s.model = open_model(options, s.warner());
+  s.labels = answer_labels(s.model, {});
+  s.device = device_named(device);
+  s.dtype = storage_type(dtype, s.device->device->capabilities());
+}
+
+// What another process made is left where it lies: taking it apart would wait for threads that aren't here.
+Session::~Session() {
+  if (is_forked()) static_cast<void>(state_.release());
+}
+
+const Model& Session::model() const { return state_->model; }
+const Labels& Session::labels() const { return state_->labels; }
+const Capabilities& Session::capabilities() const { return state_->device->device->capabilities(); }
+DType Session::dtype() const { return state_->dtype; }
+
+std::vector<std::string> Session::take_warnings() {
+  const std::scoped_lock lock(state_->warnings_mutex);
+  return std::exchange(state_->warnings, {});
+}
+
+// In that order: in a forked process the mutex may be held by a thread that isn't there.
+std::unique_lock<std::mutex> Session::enter() {
+  require_unforked();
+  return std::unique_lock(state_->mutex);
+}
+
+std::vector<float> Session::run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
+                                const Between& between) {
+  const auto lock = enter();
+  State& s = *state_;
+  const Result wanted = result.value_or(natural_result(s.model.config));
+  std::unique_ptr<Runner>& runner = s.runners[wanted];
+  if (!runner) {
+    runner = std::make_unique<Runner>(s.device->pipelines, s.model,
+                                      RunnerOptions{.dtype = s.dtype, .result = wanted, .warn = s.warner()});
+  }
+  // Whole batches, so that the parts give what all at once would.
+  const uint64_t part = 16 * batch * runner->image_elements();
+  if (images.size() <= part) return runner->run(images, batch);
+  std::vector<float> all;
+  for (uint64_t first = 0; first < images.size(); first += part) {
+    if (first != 0) between();
+    const auto some = runner->run(images.subspan(first, std::min(part, images.size() - first)), batch);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+PictureRows Session::pictures(const std::vector<PictureSource>& sources,
+                              const std::vector<std::string>& names, Result result, uint64_t batch, bool exif,
+                              const Between& between) {
+  const auto lock = enter();
+  State& s = *state_;
+  s.take_pictures();
+  // Started first: the first pictures are decoded while weights are loaded.
+  std::vector<std::filesystem::path> paths;
+  for (const PictureSource& source : sources) {
+    if (const auto* path = std::get_if<std::filesystem::path>(&source)) paths.push_back(*path);
+  }
+  DecodeQueueOptions ahead{.decode = {.exif = exif}};
+  ahead.pictures_ahead = std::max<size_t>(ahead.pictures_ahead, 2 * batch);
+  DecodeQueue queue(std::move(paths), ahead);
+
+  if (!s.pictures || s.pictures_result != result || s.pictures_batch != batch) {
+    s.pictures.reset();
+    s.pictures = std::make_unique<PictureRunner>(
+        s.device->pipelines, s.model, s.model.preprocess,
+        PictureRunnerOptions{.dtype = s.dtype, .result = result, .warn = s.warner(), .batch = batch},
+        [&s](uint64_t number, std::span<const float> values) { s.take(number, values); });
+    s.pictures_result = result;
+    s.pictures_batch = batch;
+  }
+  PictureRows rows;
+  s.take = [&rows](uint64_t, std::span<const float> values) {
+    rows.values.insert(rows.values.end(), values.begin(), values.end());
+    ++rows.rows;
+  };
+  try {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      between();
+      PicturePart part;
+      try {
+        Image image;
+        if (std::holds_alternative<std::filesystem::path>(sources[i])) {
+          auto next = queue.next();
+          if (!next->image) throw Error(ErrorCode::failed, next->error);
+          image = std::move(*next->image);
+        } else {
+          image = decoded(sources[i], names[i], exif);
+        }
+        part = s.pictures->prepare(shown_to(std::move(image), s.model.config.channels), names[i]);
+      } catch (const Error& error) {
+        rows.errors.emplace_back(i, error.what());
+        continue;
+      }
+      s.pictures->add(std::move(part));
+    }
+    s.pictures->finish();
+  } catch (...) {
+    s.pictures.reset();  // with what it still has of this call's pictures
+    s.take = {};
+    throw;
+  }
+  s.take = {};
+  return rows;
+}
+
+Picture Session::picture_of(const PictureSource& source, const std::string& name, bool exif) const {
+  return shown_to(decoded(source, name, exif), state_->model.config.channels);
+}
+
+std::vector<float> Session::preprocess(const PictureSource& source, const std::string& name, bool exif) {
+  const auto lock = enter();
+  State& s = *state_;
+  s.take_pictures();
+  return preprocessed_picture(s.device->pipelines, s.model.preprocess, s.model.config.channels,
+                              of_picture([&] { return picture_of(source, name, exif); }), name);
+}
+
+Session::Maps Session::maps(std::span<const float> images, const std::vector<uint64_t>& layers, bool norm,
+                            bool rows) {
+  const auto lock = enter();
+  State& s = *state_;
+  const ViTConfig& c = s.model.config;
+  const DenseFeatures dense(c, {.layers = layers, .norm = norm, .rows = rows});
+  const auto executable = look_once(s.look_weights(), s.device->pipelines, s.model, {.numbers = images},
+                                    s.dtype, s.look_plan(), dense.taps(), s.warner());
+  const uint64_t count = images.size() / (c.channels * c.image_height * c.image_width);
+  Maps all;
+  for (const uint64_t layer : layers) {
+    std::vector<float>& maps = all.maps.emplace_back();
+    std::vector<float>& prefixes = all.prefixes.emplace_back();
+    for (uint64_t image = 0; image < count; ++image) {
+      const std::vector<float> map = dense.map(*executable, layer, image);
+      maps.insert(maps.end(), map.begin(), map.end());
+      const std::vector<float> prefix = dense.prefix(*executable, layer, image);
+      prefixes.insert(prefixes.end(), prefix.begin(), prefix.end());
+    }
+  }
+  return all;
+}
+
+AttentionResult Session::attention(const PictureSource& source, const std::string& name,
+                                   const MapChoice& choice, bool every_row, bool exif) {
+  const auto lock = enter();
+  State& s = *state_;
+  const ViTConfig& c = s.model.config;
+  s.take_pictures();
+  const Image image = of_picture([&] { return decoded(source, name, exif); });
+  const PictureGeometry geometry =
+      of_picture([&] { return picture_geometry(s.model.preprocess, image.height, image.width, name); });
+  AttentionMapOptions options{.rollout = !choice.layer};
+  if (choice.layer) options.layers = {*choice.layer};
+  options.rows = choice.token ? MapRows{.first = *choice.token} : every_row ? all_rows(c) : pooled_rows(c);
+  const AttentionMaps maps(c, options);
+  const auto executable = look_once(s.look_weights(), s.device->pipelines, s.model,
+                                    {.picture = shown_to(image, c.channels), .name = name}, s.dtype,
+                                    s.look_plan(), maps.taps(), s.warner());
+  AttentionResult result;
+  result.weights = maps.weights(*executable, choice.layer);
+  result.map = maps.map(*executable, choice);
+  const MapRegion region = map_region(c, geometry, image.height, image.width);
+  result.overlay =
+      overlay(image, result.map.weights, to_u32(result.map.height), to_u32(result.map.width),
+              {.region = OverlayOptions::Region{region.left, region.top, region.width, region.height}});
+  return result;
+}
+
+}  // namespace vitrine::python

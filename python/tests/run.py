@@ -1,0 +1,50 @@
+"""Runs one kind of the package's tests against a build folder, for CTest: pytest, doctest or mypy.
+
+    python3 python/tests/run.py KIND BUILD/python BUILD/vitrine
+
+Where something is missing it prints "skipped: " with what, which CTest shows as a skipped test.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    kind, folder, program = sys.argv[1], str(Path(sys.argv[2]).resolve()), sys.argv[3]
+    needed = {"pytest": ["numpy", "PIL", "pytest"], "doctest": ["numpy", "PIL", "pytest"], "mypy": ["numpy", "mypy"]}[kind]
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        print("skipped: found no", " and no ".join(missing), "in", sys.executable)
+        return 0
+    environment = {**os.environ, "PYTHONPATH": folder, "VITRINE_PROGRAM": program, "PYTHONDONTWRITEBYTECODE": "1"}
+    if kind == "mypy":
+        environment["MYPYPATH"] = folder
+        command = ["mypy", "--strict", "--cache-dir", str(Path(folder) / "mypy"), "-p", "vitrine"]
+        done = subprocess.run([sys.executable, "-m", *command], cwd=folder, env=environment)
+        examples = sorted(map(str, HERE.parent.glob("examples/*.py")))
+        if done.returncode == 0 and examples:
+            command = ["mypy", "--strict", "--cache-dir", str(Path(folder) / "mypy"), *examples]
+            done = subprocess.run([sys.executable, "-m", *command], cwd=HERE, env=environment)
+        return done.returncode
+    probe = "import vitrine\ntry:\n    vitrine.devices()\nexcept vitrine.DeviceError as error:\n    print(error)"
+    said = subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True, text=True)
+    if said.returncode == 0 and said.stdout and not os.environ.get("VITRINE_REQUIRE_DEVICE"):
+        print("skipped:", said.stdout.strip())
+        return 0
+    what = [str(HERE)]
+    if kind == "doctest":
+        what = ["--doctest-modules", "--confcutdir", str(HERE), "-p", "conftest", str(Path(folder) / "vitrine")]
+        environment["PYTHONPATH"] += os.pathsep + str(HERE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *what]
+    return subprocess.run(command, env=environment, cwd=HERE).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Threads, signals, processes, and what goes wrong with devices and files."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import vitrine
+from conftest import DIGITS
+
+ARCH = "vit_tiny_patch16_224"
+
+
+def run_python(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=240, env={**os.environ, **environment}
+    )
+
+
+def test_threads(digits: vitrine.Model) -> None:
+    other = vitrine.load(arch=ARCH, overrides=["depth=1", "image_size=32"])
+    rng = np.random.default_rng(1)
+    inputs = [
+        (digits, rng.standard_normal((3, 1, 28, 28)).astype(np.float32)),
+        (other, rng.standard_normal((2, 3, 32, 32)).astype(np.float32)),
+    ] * 4
+    expected = [model(x).tobytes() for model, x in inputs]
+
+    def work(place: int) -> bool:
+        model, x = inputs[place]
+        return all(model(x).tobytes() == expected[place] for _ in range(25))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_the_gil_is_free_meanwhile() -> None:
+    model = vitrine.load(arch=ARCH)
+    x = np.zeros((8, 3, 224, 224), np.float32)
+    model(x)
+    done = threading.Event()
+
+    def compute() -> None:
+        model(x)
+        done.set()
+
+    thread = threading.Thread(target=compute)
+    ticks, longest, last = 0, 0.0, time.perf_counter()
+    start = last
+    thread.start()
+    while not done.is_set():
+        time.sleep(0.001)
+        now = time.perf_counter()
+        ticks, longest, last = ticks + 1, max(longest, now - last), now
+    took = time.perf_counter() - start
+    thread.join()
+    assert ticks > 3 and longest < max(took / 2, 0.05)
+
+
+def test_arrays_outlive_their_model() -> None:
+    model = vitrine.load(DIGITS)
+    y = model(np.ones((4, 1, 28, 28), np.float32))
+    copy = y.copy()
+    del model
+    gc.collect()
+    assert y.tobytes() == copy.tobytes()
+    assert not y.flags.owndata and y.base is not None
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="POSIX's signals")
+def test_interrupt() -> None:
+    model = vitrine.load(arch=ARCH, overrides=["depth=2", "image_size=64"])
+    x = np.zeros((6000, 3, 64, 64), np.float32)
+    expected = model(x[:1]).tobytes()
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            model(x, batch_size=1)
+    timer.join()
+    assert model(x[:1]).tobytes() == expected  # and it goes on
+
+
+def test_interrupt_among_pictures(digits: vitrine.Model, samples: list[Path]) -> None:
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            digits.embed(samples * 100)
+    timer.join()
+    assert digits.embed(samples).shape == (10, 64)
+
+
+def test_fork() -> None:
+    done = run_python(f"""
+import os, numpy, vitrine
+model = vitrine.load({str(DIGITS)!r})
+x = numpy.zeros((1, 1, 28, 28), numpy.float32)
+model(x)
+child = os.fork()
+if child == 0:
+    said = []
+    for call in (lambda: model(x), lambda: vitrine.load({str(DIGITS)!r}), vitrine.devices):
+        try:
+            call()
+        except vitrine.DeviceError as error:
+            said.append("forked" in str(error))
+    del model
+    os._exit(0 if said == [True] * 3 else 1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+model(x)
+print("child", status)
+""")
+    assert done.stdout == "child 0\n", done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_driver() -> None:
+    done = run_python(
+        "import vitrine\ntry:\n    vitrine.devices()\nexcept vitrine.DeviceError as error:\n    print(error)",
+        VK_DRIVER_FILES="/nowhere.json",
+    )
+    assert "install a Vulkan driver" in done.stdout, done.stderr
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(vitrine.ModelError, match="nothing-here"):
+        vitrine.load(tmp_path / "nothing-here")
+    with pytest.raises(vitrine.Error, match="neither model nor arch"):
+        vitrine.load()
+    with pytest.raises(vitrine.DeviceError):
+        vitrine.load(DIGITS, device="no such card")
+    assert issubclass(vitrine.ImageError, vitrine.Error) and not issubclass(vitrine.ImageError, vitrine.ModelError)
+
+
+def test_what_a_model_is(digits: vitrine.Model) -> None:
+    assert digits.labels == list("0123456789")
+    assert digits.config["dim"] == 64 and digits.config["class_token"] is True
+    assert "blocks of 64" in repr(digits)
