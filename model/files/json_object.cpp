@@ -77,7 +77,8 @@ std::optional<Activation> JsonObject::activation(const char* key) const {
   if (*name == "quick_gelu") return Activation::gelu_quick;
   if (*name == "silu" || *name == "swish") return Activation::silu;
   if (*name == "tanh") return Activation::tanh;
-  fail(key, Json(*name), "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu or tanh");
+  if (*name == "relu") return Activation::relu;
+  fail(key, Json(*name), "gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, tanh or relu");
 }
 
 void JsonObject::fail(const char* key, const Json& value, const std::string& expected) const {

@@ -21,6 +21,8 @@ double activate(Activation activation, double x) {
       return x / (1 + std::exp(-x));
     case Activation::tanh:
       return std::tanh(x);
+    case Activation::relu:
+      return x < 0 ? 0 : x;
   }
   return x;
 }

@@ -31,6 +31,8 @@ double activation_gradient(Activation activation, double x) {
       return gated(x, x);
     case Activation::tanh:
       return 1 / (std::cosh(x) * std::cosh(x));
+    case Activation::relu:
+      return std::isnan(x) ? x : x > 0 ? 1 : 0;
   }
   return 1;
 }

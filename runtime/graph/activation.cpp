@@ -16,6 +16,8 @@ std::string_view name_of(Activation activation) {
       return "silu";
     case Activation::tanh:
       return "tanh";
+    case Activation::relu:
+      return "relu";
   }
   return "?";
 }

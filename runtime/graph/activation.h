@@ -16,6 +16,7 @@ enum class Activation : uint8_t {
   gelu_quick = VITRINE_ACTIVATION_GELU_QUICK,  // x σ(1.702 x)
   silu = VITRINE_ACTIVATION_SILU,              // x σ(x)
   tanh = VITRINE_ACTIVATION_TANH,
+  relu = VITRINE_ACTIVATION_RELU,  // max(x, 0)
 };
 
 std::string_view name_of(Activation activation);

@@ -71,6 +71,8 @@ float gelu_tanh(float x) {
   return x / (1.0 + exp(-2.0 * u));
 }
 
+float relu(float x) { return nan_or(x, x > 0.0 ? x : 0.0); }
+
 // `kind` is a VITRINE_ACTIVATION_ number; as a specialization constant it leaves one branch.
 float activate(uint kind, float x) {
   switch (kind) {
@@ -79,6 +81,7 @@ float activate(uint kind, float x) {
     case VITRINE_ACTIVATION_GELU_QUICK: return gelu_quick(x);
     case VITRINE_ACTIVATION_SILU: return silu(x);
     case VITRINE_ACTIVATION_TANH: return tanh_precise(x);
+    case VITRINE_ACTIVATION_RELU: return relu(x);
     default: return x;
   }
 }

@@ -42,6 +42,7 @@ float activation_gradient(uint kind, float x) {
     case VITRINE_ACTIVATION_GELU_QUICK: return gated_gradient(1.702 * x, 1.702 * x);
     case VITRINE_ACTIVATION_SILU: return gated_gradient(x, x);
     case VITRINE_ACTIVATION_TANH: return tanh_gradient(x);
+    case VITRINE_ACTIVATION_RELU: return nan_or(x, x > 0.0 ? 1.0 : 0.0);
     default: return 1.0;
   }
 }

@@ -13,7 +13,7 @@ std::vector<OpCase> activation_gradient_cases() {
       const HostTensor dy = random_tensor({5, width}, dtype, 1),
                        x = random_tensor({5, width}, dtype, 2, -4, 4);
       for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
-                                          Activation::silu, Activation::tanh}) {
+                                          Activation::silu, Activation::tanh, Activation::relu}) {
         cases.push_back(one_result(std::string(name_of(activation)) + " of " + x.shape.to_string(),
                                    {{dy}, {x}},
                                    reference::activation_gradient(activation, dy.values, x.values),

@@ -11,7 +11,7 @@ std::vector<OpCase> unary_cases() {
     for (const uint64_t width : {67, 72}) {  // fours and 16 bytes at a time only of the second
       const HostTensor x = random_tensor({5, width}, dtype, 1, -4, 4);
       for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
-                                          Activation::silu, Activation::tanh}) {
+                                          Activation::silu, Activation::tanh, Activation::relu}) {
         cases.push_back(one_result(std::string(name_of(activation)) + " of " + x.shape.to_string(), {{x}},
                                    reference::activate(activation, x.values),
                                    [activation](Graph& graph, std::span<const ValueId> ids) {

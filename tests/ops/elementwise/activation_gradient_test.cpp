@@ -14,7 +14,7 @@ namespace {
 using test::HostTensor;
 
 constexpr std::array activations{Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
-                                 Activation::silu, Activation::tanh};
+                                 Activation::silu, Activation::tanh,      Activation::relu};
 
 test::OpCase op_case(Activation activation, HostTensor dy, HostTensor x) {
   test::OpCase result;

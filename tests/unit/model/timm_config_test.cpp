@@ -173,7 +173,7 @@ TEST_CASE("an argument of timm's that isn't known is refused by its name") {
   const std::pair<const char*, Json> others[] = {
       {"block_fn", "ResPostBlock"},   {"mlp_layer", "SwiGLU"},   {"attn_layer", "diff"},
       {"embed_layer", "HybridEmbed"}, {"norm_layer", "rmsnorm"}, {"embed_norm_layer", "layernorm"},
-      {"act_layer", "relu"},          {"qk_norm", true},         {"scale_attn_norm", true},
+      {"act_layer", "mish"},          {"qk_norm", true},         {"scale_attn_norm", true},
       {"scale_mlp_norm", true},       {"proj_bias", false},      {"pool_include_prefix", true},
       {"dynamic_img_pad", true},      {"use_naflex", true},      {"pos_embed", "rope"},
       {"global_pool", "prr"},         {"qk_norm", "yes"},        {"drop_rate", 1.5},
