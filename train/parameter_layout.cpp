@@ -48,6 +48,7 @@ uint64_t layer_of(const Parameter& parameter, uint64_t depth) {
   switch (parameter.module) {
     case Module::patch:
     case Module::patch_norm:
+    case Module::stem:
     case Module::class_token:
     case Module::distillation_token:
     case Module::registers:

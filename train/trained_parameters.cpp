@@ -120,13 +120,23 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
     }
     return any;
   };
+  const std::vector<Parameter> parameters = parameters_of(config.model);
+  const bool stem = std::ranges::any_of(parameters, [&](const Parameter& parameter) {
+    return parameter.aside && (parameter.module == Module::stem || parameter.module == Module::patch) &&
+           is_trained(parameter);
+  });
+  if (stem) {
+    throw Error(code,
+                origin + ": found " + in_quotes(config.train) +
+                    ", but the convolutions in front of the model's patches can't be trained yet, expected "
+                    "head, last:N, lora:R or patterns of names behind them");
+  }
   std::vector<Parameter> trained;
   for (const auto& [layer, pairs] : low_rank_of(config, origin, code).layers) {
     for (const LowRankPair& pair : pairs) trained.insert(trained.end(), {pair.down, pair.up});
   }
-  for (Parameter& parameter : parameters_of(config.model)) {
-    if (parameter.learned() && !parameter.aside && is_trained(parameter))
-      trained.push_back(std::move(parameter));
+  for (const Parameter& parameter : parameters) {
+    if (parameter.learned() && !parameter.aside && is_trained(parameter)) trained.push_back(parameter);
   }
   const auto none = std::ranges::find(fitted, false);
   if (none != fitted.end()) {

@@ -183,6 +183,11 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
       parameter.module == Module::qkv && parameter.leaf == Leaf::bias && !config.key_bias;
   if (no_key_bias && names->size() == 1)
     return around_key_bias(tensor_name(names->front(), parameter, naming.prefix), config);
+  if (parameter.module == Module::stem) {  // all of them are called as timm does
+    const std::string leaf = parameter.name.substr(canonical_path(Module::stem).size() + 1);
+    return {
+        {std::string(names->front()) + leaf, {parameter.shape.dims().begin(), parameter.shape.dims().end()}}};
+  }
   std::vector<FilePart> parts;
   for (size_t i = 0; i < names->size(); ++i) {
     std::vector<uint64_t> shape = part_shape(parameter, config, i, names->size());

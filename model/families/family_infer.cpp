@@ -88,6 +88,32 @@ uint64_t usual_heads(uint64_t dim, bool layer_scale) {
   }
 }
 
+// Which convolutions are in front of the patches, and how many pixels of the image their first one takes.
+void infer_stem(const TensorShapes& tensors, ViTConfig& c) {
+  const std::string at = std::string(canonical_path(Module::stem)) + ".";
+  const auto shape_of = [&](const std::string& name) -> const std::vector<uint64_t>* {
+    const auto found = tensors.find(at + name);
+    return found == tensors.end() || found->second.size() != 4 ? nullptr : &found->second;
+  };
+  const auto begins = [&](const std::string& name, Stem stem, uint64_t widths) {
+    const auto* shape = shape_of(name + ".weight");
+    if (!shape) return;
+    c.stem = stem;
+    c.stem_width = widths * (*shape)[0];
+    c.channels = (*shape)[1];
+  };
+  begins("0.conv", Stem::convolutions, 1);
+  begins("conv1.0", Stem::resnet, 2);
+  begins("stem.conv", Stem::bit, 1);
+  begins("conv", Stem::bit, 1);
+  if (c.stem != Stem::resnet && c.stem != Stem::bit) return;
+  for (size_t stage = 0; stage < c.stem_blocks.size(); ++stage) {
+    const std::string front = c.stem == Stem::bit ? "stages." + std::to_string(stage) + ".blocks."
+                                                  : "layer" + std::to_string(stage + 1) + ".";
+    while (shape_of(front + std::to_string(c.stem_blocks[stage]) + ".conv1.weight")) ++c.stem_blocks[stage];
+  }
+}
+
 void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) {
   if (hints.image_height) c.image_height = hints.image_height;
   if (hints.image_width) c.image_width = hints.image_width;
@@ -188,6 +214,9 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     c.channels = patch[1];
     c.patch_height = patch[2];
     c.patch_width = patch[3];
+    infer_stem(tensors, c);
+    c.patch_height *= c.stem_stride();
+    c.patch_width *= c.stem_stride();
   }
   if (naming.family->channels_last) {  // nothing else tells the patches' size: colored ones, and square
     const uint64_t side = whole_root(patch[1] / 3);

@@ -19,6 +19,7 @@ const Family& timm() {
       .landmarks = {"patch_embed.proj.weight", "blocks.0.norm1.weight"},
       .paths = {{Module::patch, {"patch_embed.proj."}},
                 {Module::patch_norm, {"patch_embed.norm."}},
+                {Module::stem, {"patch_embed.backbone."}},
                 {Module::class_token, {"cls_token"}},
                 {Module::distillation_token, {"dist_token"}},
                 {Module::registers, {"reg_token"}},
@@ -63,10 +64,25 @@ const Family& timm() {
                 {Module::pre_logits, {"pre_logits.fc."}},
                 {Module::head, {"head."}},
                 {Module::distillation_head, {"head_dist."}}},
+      .unused = {"patch_embed.backbone.*.num_batches_tracked"},
       .position_spans = {PositionSpan::all, PositionSpan::patches},
       .position_resize = PositionResize::bicubic_antialias,
       .adjust = adjust_timm,
   };
+  return family;
+}
+
+// MobileCLIP's image tower, whose last convolution makes the patches.
+const Family& timm_convolutions() {
+  static const Family family = [] {
+    Family convolutions = timm();
+    convolutions.name = "timm_convolutions";
+    convolutions.title = "timm ViT behind convolutions";
+    convolutions.landmarks.front() = "patch_embed.backbone.2.conv.weight";
+    std::ranges::find(convolutions.paths, Module::patch, &ModulePath::module)->parts = {
+        "patch_embed.backbone.2.conv."};
+    return convolutions;
+  }();
   return family;
 }
 
@@ -168,13 +184,21 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 14> families{&meta_dinov3(),       &timm(),
-                                                      &timm_naflex(),       &hugging_face_dinov3(),
-                                                      &hugging_face_beit(), &hugging_face_internvl(),
-                                                      &hugging_face_vit(),  &hugging_face_dinov2(),
-                                                      &hugging_face_clip(), &hugging_face_owlvit(),
-                                                      &hugging_face_blip(), &hugging_face_siglip(),
-                                                      &torchvision(),       &myvit()};
+  static const std::array<const Family*, 15> families{&meta_dinov3(),
+                                                      &timm(),
+                                                      &timm_convolutions(),
+                                                      &timm_naflex(),
+                                                      &hugging_face_dinov3(),
+                                                      &hugging_face_beit(),
+                                                      &hugging_face_internvl(),
+                                                      &hugging_face_vit(),
+                                                      &hugging_face_dinov2(),
+                                                      &hugging_face_clip(),
+                                                      &hugging_face_owlvit(),
+                                                      &hugging_face_blip(),
+                                                      &hugging_face_siglip(),
+                                                      &torchvision(),
+                                                      &myvit()};
   return families;
 }
 

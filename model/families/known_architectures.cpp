@@ -7,6 +7,7 @@
 
 #include "model/vit/presets.h"
 #include "runtime/util/nearest.h"
+#include "runtime/util/split.h"
 
 namespace vitrine {
 namespace {
@@ -15,6 +16,14 @@ std::string number(uint64_t value) { return std::to_string(value); }
 
 std::string sizes_of(const ViTConfig& c) {
   return number(c.dim) + "x" + number(c.depth) + "x" + number(c.mlp_hidden);
+}
+
+// "3,4,9"
+std::string stages_of(const ViTConfig& c) {
+  std::string text;
+  for (uint64_t stage = 0; stage < c.stem_stages(); ++stage)
+    text += (stage ? "," : "") + number(c.stem_blocks[stage]);
+  return text;
 }
 
 // "a, b and c", of many the first few.
@@ -205,6 +214,8 @@ std::string architecture_key(const ViTConfig& c) {
   const auto add = [&](bool holds, const std::string& word) {
     if (holds) key += " " + word;
   };
+  add(c.stem != Stem::none,
+      "stem=" + std::string(name_of(c.stem)) + ":" + number(c.stem_width) + ":" + stages_of(c));
   add(c.class_token, "class");
   add(c.distillation_token, "distillation");
   add(c.registers > 0, "registers" + number(c.registers));
@@ -244,6 +255,12 @@ ViTConfig config_of(const KnownArchitecture& known) {
   c.class_token = c.final_norm = false;
   for (std::string word; words >> word;) {
     if (word.starts_with("registers")) c.registers = std::stoul(word.substr(std::string("registers").size()));
+    if (word.starts_with("stem=")) {
+      const std::vector<std::string_view> parts = split(word, ':');
+      set_field(c, parts.at(0));
+      c.stem_width = std::stoul(std::string(parts.at(1)));
+      if (!parts.at(2).empty()) set_field(c, "stem_blocks=" + std::string(parts.at(2)));
+    }
     c.class_token |= word == "class";
     c.distillation_token |= word == "distillation";
     c.patch_norm |= word == "patch_norm";

@@ -143,7 +143,11 @@ void read_pool(const JsonObject& object, ViTConfig& c) {
 
 void read_sizes(const JsonObject& a, bool packed, ViTConfig& c) {
   a.sides("img_size", c.image_height, c.image_width);
-  a.sides("patch_size", c.patch_height, c.patch_width);
+  if (a.find("patch_size")) {  // of what the convolutions in front make of the image
+    a.sides("patch_size", c.patch_height, c.patch_width);
+    c.patch_height *= c.stem_stride();
+    c.patch_width *= c.stem_stride();
+  }
   assign(c.channels, a.whole("in_chans"));
   assign(c.classes, a.whole("num_classes"));
   const uint64_t known_dim = c.dim, known_hidden = c.mlp_hidden;

@@ -192,6 +192,7 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
        {std::pair<std::string_view, std::string_view>{"torchvision", "torchvision"},
         {"myvit", "grey"},
         {"timm", "timm"},
+        {"timm_convolutions", "timm"},
         {"timm_naflex", "timm"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},

@@ -15,10 +15,11 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 35> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 36> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
+    {"patch_embed.backbone", "convolutions between the image and its patches"},
     {"tokens", "puts the class token and the like in front, and adds positions"},
     {"norm_pre", "each token normalised"},
     {"blocks", "the encoder"},

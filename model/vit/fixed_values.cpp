@@ -4,15 +4,10 @@
 
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
+#include "model/vit/stem.h"
 
 namespace vitrine {
 namespace {
-
-std::vector<float> ask(const ValuesOf& values_of, const Parameter& wanted) {
-  if (!values_of)
-    throw Error(ErrorCode::failed, "'" + wanted.name + "' isn't known, which others are made of");
-  return values_of(wanted);
-}
 
 std::vector<float> key_mask(const ViTConfig& c, uint64_t count) {
   std::vector<float> mask(count, 1.0f);
@@ -51,8 +46,17 @@ std::vector<float> relative_places(const Parameter& parameter, const ViTConfig& 
 
 }  // namespace
 
+std::vector<float> ask(const ValuesOf& values_of, const Parameter& wanted) {
+  if (!values_of)
+    throw Error(ErrorCode::failed, "'" + wanted.name + "' isn't known, which others are made of");
+  return values_of(wanted);
+}
+
 std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
   switch (parameter.module) {
+    case Module::stem_kernel:
+    case Module::stem_shift:
+      return stem_values(parameter, c, values_of);
     case Module::qkv_mask:
       return key_mask(c, parameter.shape.elements());
     case Module::rotary:

@@ -66,7 +66,7 @@ bool is_token(Module module) {
 uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
   switch (parameter.module) {
     case Module::patch:
-      return c.channels * c.patch_height * c.patch_width;
+      return parameter.shape.elements() / c.dim;
     case Module::q:
     case Module::k:
     case Module::v:
@@ -103,12 +103,25 @@ void fill_frequencies(const ViTConfig& c, const RandomStream& stream, std::span<
   }
 }
 
+// Convolutions as ResNet's, norms that change nothing.
+void fill_stem(const Parameter& parameter, const RandomStream& stream, std::span<float> values) {
+  if (parameter.shape.rank() == 4) {
+    const auto fan_out = static_cast<double>(parameter.shape.elements() / parameter.shape[1]);
+    fill_normal(values, stream, std::sqrt(2 / fan_out));
+  } else {
+    const bool ones = parameter.leaf == Leaf::weight || parameter.name.ends_with(".running_var");
+    std::ranges::fill(values, ones ? 1.0f : 0.0f);
+  }
+}
+
 }  // namespace
 
 void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t seed, std::span<float> values) {
   const RandomStream stream(seed, hash_of(parameter.name));
   if (parameter.fixed) {
     std::ranges::copy(fixed_values(parameter, c, {}), values.begin());
+  } else if (parameter.module == Module::stem) {
+    fill_stem(parameter, stream, values);
   } else if (parameter.module == Module::rotary_frequencies) {
     fill_frequencies(c, stream, values);
   } else if (parameter.is_norm()) {

@@ -5,12 +5,14 @@
 
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
+#include "model/vit/stem.h"
 #include "runtime/ops/attention/plain_attention.h"
 #include "runtime/ops/attention/rotary.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/gated_product.h"
 #include "runtime/ops/elementwise/unary.h"
+#include "runtime/ops/maps/neighbourhoods.h"
 #include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/norms/layer_norm.h"
@@ -140,19 +142,45 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
 }
 
 PatchEmbed::PatchEmbed(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
+  const uint64_t stride = config.stem_stride();
+  if (config.stem != Stem::none) {
+    stem_ = std::make_shared<const ConvolutionalStem>(config, path("backbone"));
+    declare_all_of(*stem_);
+    declare(Module::stem_kernel, Leaf::whole, "proj",
+            {config.dim,
+             config.stem_channels() * (config.patch_height / stride) * (config.patch_width / stride)});
+    parameters_.back().fixed = true;
+  }
   declare(Module::patch, Leaf::weight, "proj",
-          {config.dim, config.channels, config.patch_height, config.patch_width});
+          {config.dim, config.stem_channels(), config.patch_height / stride, config.patch_width / stride});
+  parameters_.back().aside = config.stem != Stem::none;
   if (config.patch_bias) declare(Module::patch, Leaf::bias, "proj", {config.dim});
   if (config.patch_norm) declare_norm(Module::patch_norm, "norm");
 }
 
 ValueId PatchEmbed::operator()(GraphBuilder& builder, ValueId image) const {
+  if (stem_) return behind_stem(builder, image);
   const DType dtype = builder.dtype(name_);
   const ValueId weight = constant(builder, "proj.weight", dtype);
   const ValueId bias = constant_if(config_.patch_bias, builder, "proj.bias", dtype);
   const ValueId x = patch_embed(
       builder.graph(), name_.empty() ? "patch_embed" : name_, image, weight, bias,
       {.patch_height = config_.patch_height, .patch_width = config_.patch_width, .out = DType::f32});
+  return config_.patch_norm ? norm(builder, "norm", x, DType::f32) : x;
+}
+
+ValueId PatchEmbed::behind_stem(GraphBuilder& builder, ValueId image) const {
+  const DType dtype = builder.dtype(name_);
+  const uint64_t stride = config_.stem_stride();
+  Windows windows{.height = config_.image_height / stride, .width = config_.image_width / stride};
+  windows.kernel_height = windows.stride_y = config_.patch_height / stride;
+  windows.kernel_width = windows.stride_x = config_.patch_width / stride;
+  windows.rows = config_.grid_height();
+  windows.columns = config_.grid_width();
+  const ValueId x =
+      convolution(builder.graph(), name_.empty() ? "patch_embed" : name_, (*stem_)(builder, image, dtype),
+                  constant(builder, "proj", dtype), windows, false,
+                  {.bias = constant_if(config_.patch_bias, builder, "proj.bias", dtype), .out = DType::f32});
   return config_.patch_norm ? norm(builder, "norm", x, DType::f32) : x;
 }
 

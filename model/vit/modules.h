@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@
 #include "runtime/ops/attention/attention.h"
 
 namespace vitrine {
+
+class ConvolutionalStem;
 
 // What follows a module's last linear layer.
 struct Epilogue {
@@ -78,12 +81,17 @@ class ModuleBase {
   std::vector<Parameter> parameters_;
 };
 
-// Cuts images into patches and maps each to a token; with patch_norm, a LayerNorm behind it.
+// Cuts images into patches, or what a stem makes of them, and maps each to a token; with patch_norm, a
+// LayerNorm behind it.
 class PatchEmbed : public ModuleBase {
  public:
   explicit PatchEmbed(const ViTConfig& config, std::string name = {});
   // [B, channels, image_height, image_width] f32 to [B, patches, dim] f32.
   ValueId operator()(GraphBuilder& builder, ValueId image) const;
+
+ private:
+  ValueId behind_stem(GraphBuilder& builder, ValueId image) const;
+  std::shared_ptr<const ConvolutionalStem> stem_;  // none without
 };
 
 // What an attention stores besides its result.

@@ -13,7 +13,10 @@ bool Parameter::is_norm() const {
          module == Module::attention_norm || module == Module::mlp_norm;
 }
 
-bool Parameter::is_matrix() const { return leaf == Leaf::weight && !is_norm(); }
+bool Parameter::is_matrix() const {
+  if (module == Module::stem) return false;  // no product reads it as it is
+  return module == Module::stem_kernel || (leaf == Leaf::weight && !is_norm());
+}
 
 std::string_view canonical_path(Module module) {
   switch (module) {
@@ -21,6 +24,10 @@ std::string_view canonical_path(Module module) {
       return "patch_embed.proj";
     case Module::patch_norm:
       return "patch_embed.norm";
+    case Module::stem:
+    case Module::stem_kernel:
+    case Module::stem_shift:
+      return "patch_embed.backbone";
     case Module::class_token:
       return "cls_token";
     case Module::distillation_token:

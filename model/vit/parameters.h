@@ -16,6 +16,9 @@ namespace vitrine {
 enum class Module : uint8_t {
   patch,
   patch_norm,
+  stem,         // convolutions and norms, as files have them
+  stem_kernel,  // what is computed of them: a convolution's weight as a product's
+  stem_shift,   // and what is added behind it
   class_token,
   distillation_token,
   registers,
@@ -68,8 +71,8 @@ struct Parameter {
   uint64_t block = 0;
   Shape shape;
   bool fixed = false;  // computed from the config (sine-cosine positions), never read from a file
-  // Read and written, while no graph reads it, so that training leaves it as it is: fixed ones are made of
-  // it.
+  // Read and written, while training leaves it as it is: fixed ones are made of it, or it belongs to a layer
+  // without a derivative.
   bool aside = false;
 
   bool learned() const { return !fixed; }

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "model/vit/parameters.h"
+#include "model/vit/stem.h"
 #include "runtime/util/nearest.h"
+#include "runtime/util/split.h"
 
 namespace vitrine {
 namespace {
@@ -20,6 +22,10 @@ constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
 constexpr std::array<EnumName<Positions>, 3> position_names{
     {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
+constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
+                                                    {Stem::convolutions, "convolutions"},
+                                                    {Stem::resnet, "resnet"},
+                                                    {Stem::bit, "bit"}}};
 constexpr std::array<EnumName<NormKind>, 2> norm_names{{{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}};
 constexpr std::array<EnumName<Rotary>, 3> rotary_names{
     {{Rotary::none, "none"}, {Rotary::neighbours, "neighbours"}, {Rotary::halves, "halves"}}};
@@ -41,15 +47,17 @@ constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
                                                     {Pool::token_and_mean, "token_and_mean"},
                                                     {Pool::attention, "attention"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
-constexpr std::array<EnumName<Activation>, 6> activation_names{{{Activation::none, "none"},
+constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::none, "none"},
                                                                 {Activation::gelu, "gelu"},
                                                                 {Activation::gelu_tanh, "gelu_tanh"},
                                                                 {Activation::gelu_quick, "gelu_quick"},
                                                                 {Activation::silu, "silu"},
-                                                                {Activation::tanh, "tanh"}}};
+                                                                {Activation::tanh, "tanh"},
+                                                                {Activation::relu, "relu"}}};
 
 const auto& names_of(MlpKind) { return mlp_names; }
 const auto& names_of(Positions) { return position_names; }
+const auto& names_of(Stem) { return stem_names; }
 const auto& names_of(NormKind) { return norm_names; }
 const auto& names_of(Rotary) { return rotary_names; }
 const auto& names_of(RelativeBias) { return relative_names; }
@@ -77,6 +85,9 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("channels", c.channels);
   visit("patch_bias", c.patch_bias);
   visit("patch_norm", c.patch_norm);
+  visit("stem", c.stem);
+  visit("stem_width", c.stem_width);
+  visit("stem_blocks", c.stem_blocks);
   visit("class_token", c.class_token);
   visit("distillation_token", c.distillation_token);
   visit("registers", c.registers);
@@ -163,6 +174,16 @@ std::optional<std::string> parse(std::string_view text, bool& value) {
   }
   return std::nullopt;
 }
+// "3,4,9", of fewer the first.
+std::optional<std::string> parse(std::string_view text, std::array<uint64_t, 4>& value) {
+  std::array<uint64_t, 4> read{};
+  const std::vector<std::string_view> parts = split(text, ',');
+  bool all = parts.size() <= read.size();
+  for (size_t i = 0; all && i < parts.size(); ++i) all = parse_number(parts[i], read[i]);
+  if (!all) return "up to four whole numbers with commas between them";
+  value = read;
+  return std::nullopt;
+}
 template <typename Enum>
   requires std::is_enum_v<Enum>
 std::optional<std::string> parse(std::string_view text, Enum& value) {
@@ -184,6 +205,11 @@ std::string text_of(double value) {
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
   return std::string(buffer.data(), end);
 }
+std::string text_of(const std::array<uint64_t, 4>& values) {
+  std::string text = std::to_string(values[0]);
+  for (size_t i = 1; i < values.size() && values[i] != 0; ++i) text += "," + std::to_string(values[i]);
+  return text;
+}
 template <typename Enum>
   requires std::is_enum_v<Enum>
 std::string text_of(Enum value) {
@@ -194,6 +220,7 @@ std::string text_of(Enum value) {
 
 std::string_view name_of(MlpKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
+std::string_view name_of(Stem stem) { return enum_text(stem); }
 std::string_view name_of(NormKind kind) { return enum_text(kind); }
 std::string_view name_of(Rotary rotary) { return enum_text(rotary); }
 std::string_view name_of(RelativeBias bias) { return enum_text(bias); }
@@ -201,6 +228,24 @@ std::string_view name_of(PositionSpan span) { return enum_text(span); }
 std::string_view name_of(PositionResize resize) { return enum_text(resize); }
 std::string_view name_of(Pool pool) { return enum_text(pool); }
 std::string_view name_of(InitRule rule) { return enum_text(rule); }
+
+uint64_t ViTConfig::stem_stages() const {
+  uint64_t stages = 0;
+  while (stages < stem_blocks.size() && stem_blocks[stages] != 0) ++stages;
+  return stages;
+}
+
+uint64_t ViTConfig::stem_stride() const {
+  if (stem == Stem::none) return 1;
+  if (stem == Stem::convolutions) return 8;
+  return uint64_t{4} << (stem_stages() > 1 ? stem_stages() - 1 : 0);
+}
+
+uint64_t ViTConfig::stem_channels() const {
+  if (stem == Stem::none) return channels;
+  if (stem == Stem::convolutions || stem_stages() == 0) return stem_width;
+  return (4 * stem_width) << (stem_stages() - 1);
+}
 
 uint64_t ViTConfig::position_rows() const {
   switch (position_span) {
@@ -299,13 +344,16 @@ double flops(const ViTConfig& c, uint64_t batch) {
   const double n = static_cast<double>(c.tokens()), d = static_cast<double>(c.dim);
   const double keys = static_cast<double>(c.key_columns()), values = static_cast<double>(c.value_columns());
   const double hidden = static_cast<double>(c.mlp_width());
-  const double patch = static_cast<double>(c.channels * c.patch_height * c.patch_width);
+  const uint64_t stride = c.stem_stride();
+  const double patch =
+      static_cast<double>(c.stem_channels() * (c.patch_height / stride) * (c.patch_width / stride));
   const double map_inputs = c.per_head_maps ? d / static_cast<double>(c.heads) : d;
   double block = n * map_inputs * (2 * keys + values);               // q, k and v
   block += n * n * (keys + values);                                  // scores and weighted sum
   if (c.projection) block += n * values * d;                         // W_o
   block += n * d * hidden * (c.mlp == MlpKind::swiglu ? 3.0 : 2.0);  // both layers of the MLP
   double total = static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * block;
+  total += stem_multiply_adds(c);
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {

@@ -2,6 +2,7 @@
 // file names follow. One struct describes every family; a field that is 0 takes the rule beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ namespace vitrine {
 
 enum class MlpKind : uint8_t { plain, swiglu };
 enum class Positions : uint8_t { none, learned, sincos };
+// Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
+// the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
+// group norms.
+enum class Stem : uint8_t { none, convolutions, resnet, bit };
 // LayerNorm, or its kin without a mean and a bias.
 enum class NormKind : uint8_t { layer, rms };
 // Who has a bias of the scores by where a patch lies from another: nobody, each block its own, or all blocks
@@ -43,6 +48,7 @@ enum class InitRule : uint8_t { vit, torch };
 
 std::string_view name_of(MlpKind kind);
 std::string_view name_of(Positions positions);
+std::string_view name_of(Stem stem);
 std::string_view name_of(NormKind kind);
 std::string_view name_of(Rotary rotary);
 std::string_view name_of(RelativeBias bias);
@@ -58,6 +64,11 @@ struct ViTConfig {
   uint64_t channels = 3;
   bool patch_bias = true;
   bool patch_norm = false;  // a LayerNorm behind the patch projection
+
+  // What patches are cut from where it isn't the image itself. A patch's sides are still pixels of the image.
+  Stem stem = Stem::none;
+  uint64_t stem_width = 64;                  // channels behind its first layers
+  std::array<uint64_t, 4> stem_blocks = {};  // of each of its stages, those that there are
 
   // Tokens, in the order class, distillation, registers, patches.
   bool class_token = true;
@@ -135,6 +146,9 @@ struct ViTConfig {
   double stochastic_depth = 0;   // of the last block; grows linearly from 0 at the first
   InitRule init = InitRule::vit;
 
+  uint64_t stem_stages() const;
+  uint64_t stem_stride() const;    // pixels of the image between those that patches are cut from
+  uint64_t stem_channels() const;  // of these
   uint64_t grid_height() const { return image_height / patch_height; }
   uint64_t grid_width() const { return image_width / patch_width; }
   uint64_t patches() const { return grid_height() * grid_width(); }

@@ -1,7 +1,9 @@
 // The limits of ViTConfig. They are generous (the largest published ViT has 22 billion parameters) and
 // are checked before anything is computed from a config, so that a hostile one asks for no memory.
 #include <cmath>
+#include <tuple>
 
+#include "model/vit/stem.h"
 #include "model/vit/vit_config.h"
 
 namespace vitrine {
@@ -41,6 +43,33 @@ void check_image(const Checker& check, const ViTConfig& c) {
       "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");
   check.require(c.tokens() <= max_tokens, "the image makes " + std::to_string(c.tokens()) +
                                               " tokens, expected at most " + std::to_string(max_tokens));
+}
+
+void check_stem(const Checker& check, const ViTConfig& c) {
+  const uint64_t stages = c.stem_stages(), stride = c.stem_stride();
+  for (size_t i = 0; i < c.stem_blocks.size(); ++i) {
+    check.range("a number of stem_blocks", c.stem_blocks[i], 0, 256);
+    check.require(i < stages || c.stem_blocks[i] == 0,
+                  "stem_blocks has a stage without blocks before others");
+  }
+  if (c.stem == Stem::none) return;
+  check.range("stem_width", c.stem_width, 1, 4096);
+  const std::string is = "stem is " + std::string(name_of(c.stem));
+  check.require(c.stem != Stem::convolutions || stages == 0, is + ", expected stem_blocks=0");
+  check.require(c.stem != Stem::resnet || (stages > 0 && c.stem_width % 2 == 0),
+                is + ", expected stem_blocks and an even stem_width");
+  check.require(c.stem != Stem::bit || c.stem_width % stem_groups == 0,
+                is + " and stem_width is " + std::to_string(c.stem_width) + ", expected a multiple of " +
+                    std::to_string(stem_groups));
+  for (const auto& [side, patch, image] : {std::tuple("height", c.patch_height, c.image_height),
+                                           std::tuple("width", c.patch_width, c.image_width)}) {
+    check.require(patch % stride == 0, std::string("patch_") + side + " is " + std::to_string(patch) +
+                                           ", expected a multiple of the " + std::to_string(stride) +
+                                           " pixels that its convolutions take together");
+    check.require(image % patch == 0, std::string("image_") + side + " is " + std::to_string(image) +
+                                          ", expected whole patches of " + std::to_string(patch) +
+                                          " behind convolutions");
+  }
 }
 
 void check_blocks(const Checker& check, const ViTConfig& c) {
@@ -144,6 +173,7 @@ void check_result(const Checker& check, const ViTConfig& c) {
 void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   const Checker check{origin, code};
   check_image(check, *this);
+  check_stem(check, *this);
   check_blocks(check, *this);
   check_rotary(check, *this);
   check_relative(check, *this);

@@ -17,13 +17,19 @@ MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transformer_h
            "vision_transformer_sam").split()
 # What model/families/family_tables.cpp knows of timm's names.
 PLAIN = re.compile(
-    r"(patch_embed\.(proj|norm)\.(weight|bias)|cls_token|dist_token|reg_token|pos_embed|norm_pre\.\w+|"
+    r"(patch_embed\.(proj|norm)\.(weight|bias)|patch_embed\.backbone\..*|cls_token|dist_token|reg_token|pos_embed|norm_pre\.\w+|"
     r"blocks\.\d+\.(norm1|norm2|attn\.qkv|attn\.[qkv]_proj|attn\.proj|attn\.norm|attn\.[qk]_norm|mlp\.fc1|mlp\.fc1_[gx]|mlp\.norm|"
     r"mlp\.fc2)\.(weight|bias)|blocks\.\d+\.(ls[12]\.gamma|gamma_[12]|attn\.[qv]_bias)|rope\.freqs|"
     r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
+
+
+# Convolutions in front of the patches by the first one's weight: the kind, how many times that one's channels the stem is
+# wide, how its stages are called, and the stride in front of these.
+STEMS = [("0.conv.weight", "convolutions", 1, "", 8), ("conv1.0.weight", "resnet", 2, "layer%d", 4),
+         ("stem.conv.weight", "bit", 1, "stages.%d.blocks", 4), ("conv.weight", "bit", 1, "", 4)]
 
 
 def activation_of(block):
@@ -41,12 +47,24 @@ def only(values):
 def timm_key(tensors, grid):
     """The same text as key_of() in known_architectures.cpp makes of a ViTConfig."""
     tensors = {key.replace("embeds.proj", "patch_embed.proj").removeprefix("embeds."): shape for key, shape in tensors.items()}
+    stem = [stem for stem in STEMS if "patch_embed.backbone." + stem[0] in tensors]
+    if stem and stem[0][1] == "convolutions":
+        tensors |= {f"patch_embed.proj.{leaf}": tensors[f"patch_embed.backbone.2.conv.{leaf}"] for leaf in ("weight", "bias")}
     naflex = len(tensors["patch_embed.proj.weight"]) == 2
     dim = tensors["patch_embed.proj.weight"][0]
     height, width = [math.isqrt(tensors["patch_embed.proj.weight"][1] // 3)] * 2 if naflex else tensors["patch_embed.proj.weight"][2:]
     depth = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
     hidden = tensors["blocks.0.mlp.fc2.weight"][1]
-    words = [f"{dim}x{depth}x{hidden}", f"{height}x{width}"]
+    words = []
+    if stem:
+        first, kind, widths, stages, stride = stem[0]
+        blocks = [len({name.split(".")[stages.count(".") + 3] for name in tensors if name.startswith(f"patch_embed.backbone.{stages % stage}.")})
+                  for stage in ((0, 1, 2, 3) if kind == "bit" else (1, 2, 3, 4))] if stages else []
+        blocks = [count for count in blocks if count]
+        stride *= 2 ** max(len(blocks) - 1, 0)
+        height, width = height * stride, width * stride
+        words.append(f"stem={kind}:{widths * tensors['patch_embed.backbone.' + first][0]}:{','.join(map(str, blocks))}")
+    words = [f"{dim}x{depth}x{hidden}", f"{height}x{width}", *words]
     prefix = ("cls_token" in tensors) + ("dist_token" in tensors)
     registers = tensors["reg_token"][-2] if "reg_token" in tensors else 0
     words += ["class"] * ("cls_token" in tensors) + ["distillation"] * ("dist_token" in tensors)
@@ -106,7 +124,7 @@ def timm_lacks(model):
     if type(rope).__name__ not in ("NoneType", "RotaryEmbeddingCat", "RotaryEmbeddingDinoV3", "RotaryEmbeddingMixed"):
         return "rotary positions of that kind are"
     patches = model.embeds if hasattr(model, "embeds") else model.patch_embed
-    if patches.dynamic_img_pad:
+    if getattr(patches, "dynamic_img_pad", False):
         return "images that are padded to whole patches are"
     if model.global_pool not in ("token", "avg", "map"):
         return f"its pooling ({model.global_pool}) is"
@@ -181,8 +199,8 @@ def timm_rows():
             continue
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
-        family = "timm_naflex" if hasattr(model, "embeds") else "timm"
-        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family == "timm" else ()), block.attn.num_heads, activation_of(block.mlp), eps,
+        family = "timm_naflex" if hasattr(model, "embeds") else "timm_convolutions" if "patch_embed.backbone.2.conv.weight" in tensors else "timm"
+        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family != "timm_naflex" else ()), block.attn.num_heads, activation_of(block.mlp), eps,
                *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 
 

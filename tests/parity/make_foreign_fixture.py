@@ -21,13 +21,9 @@ TIMM = {
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",
     "resnet18": "a convolutional network",
-    "vit_base_mci_224": "convolutions in front",
     "vit_base_patch16_18x2_224": "side by side",
     "vit_base_patch16_xp_224": "side by side",
     "vit_pwee_patch16_reg1_gap_256": "side by side",
-    "vit_base_r50_s16_224": "convolutions in front",
-    "vit_small_resnet26d_224": "convolutions in front",
-    "vit_tiny_r_s16_p8_224": "convolutions in front",
     "vit_dlittle_patch16_reg1_gap_256": "differential attention",
     "vit_dpwee_patch16_reg1_gap_256": "differential attention",
 }

@@ -102,6 +102,31 @@ TEST_CASE("what can't be trained is said by name") {
   CHECK_THAT(message("head.*,"), ContainsSubstring("expected all, head"));
 }
 
+TEST_CASE("convolutions in front of the patches stay as they are, and all can't be trained") {
+  TrainConfig config = three_blocks("all");
+  config.model.image_height = config.model.image_width = 16;
+  config.model.patch_height = config.model.patch_width = 8;
+  config.model.stem = Stem::convolutions;
+  config.model.stem_width = 6;
+  try {
+    trained_parameters(config);
+    FAIL("was not refused");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("convolutions in front") && ContainsSubstring("last:N"));
+  }
+  for (const char* set : {"last:1", "head", "blocks.*,head.*"}) {
+    config.train = set;
+    const std::vector<Parameter> trained = trained_parameters(config);
+    CHECK(!trained.empty());
+    CHECK(std::ranges::none_of(trained, [](const Parameter& parameter) {
+      return parameter.name.starts_with("patch_embed.backbone") ||
+             parameter.name == "patch_embed.proj.weight";
+    }));
+  }
+  config.train = "patch_embed.*";
+  CHECK_THROWS_AS(trained_parameters(config), Error);
+}
+
 TEST_CASE("what isn't trained has no state, no gradient and no way back through it") {
   const auto graph_of = [](const std::string& train) {
     const TrainConfig config = three_blocks(train);

@@ -9,6 +9,7 @@
 #include "model/families/known_architectures.h"
 #include "model/vit/parameters.h"
 #include "model/vit/presets.h"
+#include "model/vit/stem.h"
 
 using namespace vitrine;
 using Catch::Matchers::ContainsSubstring;
@@ -51,10 +52,12 @@ TEST_CASE("the option --set reads every field that fields_of writes") {
   config.position_span = PositionSpan::class_and_patches;
   config.pool = Pool::mean;
   config.stochastic_depth = 0.25;
+  config.stem = Stem::bit;
+  config.stem_blocks = {3, 4, 9};
   ViTConfig copy;
   for (const auto& [key, value] : fields_of(config)) set_field(copy, key + "=" + value);
   CHECK(copy == config);
-  CHECK(fields_of(config).size() == 66);
+  CHECK(fields_of(config).size() == 69);
 }
 
 TEST_CASE("the option --set names the field, what was found and what was expected") {
@@ -65,6 +68,7 @@ TEST_CASE("the option --set names the field, what was found and what was expecte
   CHECK_THAT(set_refusal("eps=nan"), ContainsSubstring("a number"));
   CHECK_THAT(set_refusal("qkv_bias=maybe"), ContainsSubstring("true or false"));
   CHECK_THAT(set_refusal("pool=max"), ContainsSubstring("token, mean, token_and_mean, attention"));
+  CHECK_THAT(set_refusal("stem_blocks=1,2,3,4,5"), ContainsSubstring("up to four whole numbers"));
   CHECK_THAT(set_refusal("heds=1"), ContainsSubstring("'heds'") && ContainsSubstring("such as heads"));
   ViTConfig config;
   set_field(config, "image_size=96");
@@ -192,6 +196,37 @@ TEST_CASE("validation names the first field that makes no sense") {
              ContainsSubstring("dim is 1000000000000"));
   CHECK_THAT(refused([](ViTConfig& c) { c.registers = ~0ull; }), ContainsSubstring("registers"));
   CHECK_THAT(refused([](ViTConfig& c) { c.key_width = 1ull << 62; }), ContainsSubstring("key_width"));
+}
+
+TEST_CASE("convolutions in front of the patches share the patches' pixels") {
+  ViTConfig config = find_architecture("vit_base_r50_s16_224").value();
+  CHECK(config.stem_stride() == 16);
+  CHECK(config.stem_channels() == 1024);
+  CHECK(config.patches() == 196);
+  CHECK_NOTHROW(config.validate("c.json"));
+  CHECK(parameter_count(config) == 98'659'112);  // timm's, for 1000 classes
+  // timm's layers as PyTorch runs them, less the patches'.
+  CHECK(stem_multiply_adds(config) == 4'087'136'256.0 - 196.0 * 1024 * 768);
+  CHECK(stem_multiply_adds(find_architecture("vit_base_resnet50d_224").value()) ==
+        4'403'847'168.0 - 49.0 * 2048 * 768);
+  CHECK(find_architecture("vit_tiny_r_s16_p8_224").value().stem_stride() == 4);
+  CHECK(find_architecture("vit_base_mci_224").value().stem_channels() == 192);
+
+  config.patch_height = 24;
+  CHECK_THAT(refusal(config), ContainsSubstring("patch_height") && ContainsSubstring("multiple of the 16"));
+  config.patch_height = 16;
+  config.image_width = 230;
+  CHECK_THAT(refusal(config), ContainsSubstring("image_width") && ContainsSubstring("whole patches of 16"));
+  config.image_width = 224;
+  config.stem_width = 48;
+  CHECK_THAT(refusal(config), ContainsSubstring("stem_width") && ContainsSubstring("multiple of 32"));
+  config.stem_width = 64;
+  config.stem_blocks = {3, 0, 9};
+  CHECK_THAT(refusal(config), ContainsSubstring("stage without blocks"));
+  config.stem = Stem::resnet;
+  config.stem_blocks = {};
+  config.patch_height = config.patch_width = 16;
+  CHECK_THAT(refusal(config), ContainsSubstring("stem is resnet") && ContainsSubstring("stem_blocks"));
 }
 
 TEST_CASE("parameters carry timm's names and shapes") {
