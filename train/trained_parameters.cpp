@@ -16,6 +16,10 @@ constexpr std::string_view last_prefix = "last:", lora_prefix = "lora:";
 // Behind the last block.
 bool is_behind_blocks(const Parameter& parameter) {
   switch (parameter.module) {
+    case Module::neck_linear:
+    case Module::neck_norm1:
+    case Module::neck_convolution:
+    case Module::neck_norm2:
     case Module::norm:
     case Module::pool_latent:
     case Module::pool_q:
@@ -137,6 +141,14 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
   }
   for (const Parameter& parameter : parameters) {
     if (parameter.learned() && !parameter.aside && is_trained(parameter)) trained.push_back(parameter);
+  }
+  // What lies behind such blocks can be trained: nothing is asked of their derivatives.
+  const bool windows = config.model.window != 0 || config.model.relative_bias == RelativeBias::decomposed;
+  if (windows && !std::ranges::all_of(trained, is_behind_blocks)) {
+    throw Error(code,
+                origin + ": found " + in_quotes(config.train) +
+                    ", but attention in windows and with relative positions of rows and columns can't be "
+                    "trained yet, expected head or names of what lies behind the blocks");
   }
   const auto none = std::ranges::find(fitted, false);
   if (none != fitted.end()) {

@@ -104,8 +104,8 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
   }
   if (!flags.out.empty()) {
     maps.write(flags.out, layers,
-               nchw ? std::vector<uint64_t>{1, c.dim, c.grid_height(), c.grid_width()}
-                    : std::vector<uint64_t>{1, c.patches(), c.dim});
+               nchw ? std::vector<uint64_t>{1, dense.width(), c.grid_height(), c.grid_width()}
+                    : std::vector<uint64_t>{1, c.patches(), dense.width()});
   }
   if (!flags.prefix.empty()) prefixes.write(flags.prefix, layers, {1, c.prefix_tokens(), c.dim});
   if (!flags.colors.empty()) write_colors(flags.colors, dense.colors(*executable), c);

@@ -29,7 +29,7 @@ std::vector<uint64_t> output_shape(const ViTConfig& c, Result result, uint64_t i
     case Result::features:
       return {images, c.feature_width()};
     case Result::tokens:
-      return {images, c.tokens(), c.dim};
+      return {images, c.tokens(), c.result_width()};
   }
   return {};
 }

@@ -77,7 +77,9 @@ std::vector<FilePart> shared_heads(const std::string& name, const std::vector<ui
   const auto found = tensors.find(name);
   if (found == tensors.end() || found->second.empty()) return {};
   const uint64_t rows = found->second.front();
-  if (rows == 0 || width == 0 || rows >= expected.front() || rows % width != 0 || expected.front() % rows != 0) return {};
+  if (rows == 0 || width == 0 || rows >= expected.front() || rows % width != 0 ||
+      expected.front() % rows != 0)
+    return {};
   std::vector<FilePart> parts;
   std::vector<uint64_t> shape = expected;
   shape.front() = rows;
@@ -203,6 +205,13 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
       }
       continue;
     }
+    const bool relative =
+        parameter.module == Module::relative_height || parameter.module == Module::relative_width;
+    if (const auto stored = tensors.find(name);
+        relative && stored != tensors.end() && stored->second.size() == 2)
+      shape[0] = stored->second[0];  // for whichever grid: it is resampled
+    if (parameter.module == Module::neck_linear) shape.insert(shape.end(), {1, 1});
+    if (parameter.module == Module::neck_convolution) shape = {shape[0], shape[0], 3, 3};
     if (parameter.module == Module::positions && naming.family->position_grid) {
       const Grid grid = stored_positions(tensors, naming);
       shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}

@@ -176,6 +176,34 @@ void infer_relative(const Reader& read, ViTConfig& c, const InferHints& hints) {
   look(RelativeBias::shared, shared_relative_bias, shared_relative_fc1, shared_relative_fc2);
 }
 
+// Of decomposed relative positions, which blocks have windows: theirs are the smallest tables.
+void infer_windows(const Reader& read, ViTConfig& c, const InferHints& hints) {
+  std::vector<uint64_t> rows;
+  for (uint64_t block = 0; block < c.depth; ++block) {
+    const auto* table = read.find(Module::relative_height, Leaf::whole, block);
+    if (!table) break;
+    if (table->size() != 2 || table->front() % 2 == 0) {
+      read.fail(read.name_of(Module::relative_height, Leaf::whole, block, 0), *table,
+                "[an odd number of places, a head's width]");
+    }
+    rows.push_back((table->front() + 1) / 2);
+  }
+  if (rows.empty()) return;
+  c.relative_bias = RelativeBias::decomposed;
+  const auto [least, most] = std::ranges::minmax(rows);
+  if (c.positions == Positions::none) {
+    if (!hints.image_height) c.image_height = most * c.patch_height;
+    if (!hints.image_width) c.image_width = most * c.patch_width;
+    if (least == most) return;
+  } else if (least == read.stored_positions().height) {
+    return;
+  }
+  c.window = least;
+  for (uint64_t block = 0; block < rows.size(); ++block) {
+    if (rows[block] != least) c.global_blocks.push_back(block);
+  }
+}
+
 void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
   c.projection = read.has(Module::projection, Leaf::weight);
   if (read.has(Module::q, Leaf::weight)) {
@@ -262,6 +290,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     if (hidden != c.mlp_width()) c.pool_hidden = hidden;
   }
   infer_relative(read, c, hints);
+  infer_windows(read, c, hints);
+  if (const auto* neck = read.find(Module::neck_linear, Leaf::weight)) c.neck = neck->front();
   if (read.has(Module::rotary_frequencies, Leaf::whole)) {
     c.rotary = Rotary::neighbours;
     c.rotary_learned = true;

@@ -109,6 +109,33 @@ const Family& timm_naflex() {
   return family;
 }
 
+// SAM's image encoder, whose positions are a grid.
+const Family& timm_sam() {
+  static const Family family = [] {
+    Family sam = timm();
+    sam.name = "timm_sam";
+    sam.title = "timm SAM";
+    sam.landmarks.emplace_back("blocks.0.attn.rel_pos_h");
+    const auto at = [&](Module module) -> ModulePath& {
+      return *std::ranges::find(sam.paths, module, &ModulePath::module);
+    };
+    at(Module::norm).parts = {"neck."};
+    at(Module::head).parts = {"head.fc."};
+    sam.paths.insert(sam.paths.end(), {{Module::relative_height, {"blocks.*.attn.rel_pos_h"}},
+                                       {Module::relative_width, {"blocks.*.attn.rel_pos_w"}},
+                                       {Module::neck_linear, {"neck.0."}},
+                                       {Module::neck_norm1, {"neck.1."}},
+                                       {Module::neck_convolution, {"neck.2."}},
+                                       {Module::neck_norm2, {"neck.3."}}});
+    sam.position_spans = {PositionSpan::patches};
+    sam.position_grid = true;
+    sam.eps = 1e-5;
+    sam.adjust = [](const TensorShapes&, ViTConfig& c) { c.final_eps = 1e-6; };
+    return sam;
+  }();
+  return family;
+}
+
 const Family& torchvision() {
   static const Family family{
       .name = "torchvision",
@@ -184,7 +211,9 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 15> families{&meta_dinov3(),
+  static const std::array<const Family*, 17> families{&meta_dinov3(),
+                                                      &timm_sam(),
+                                                      &hugging_face_sam(),
                                                       &timm(),
                                                       &timm_convolutions(),
                                                       &timm_naflex(),

@@ -16,5 +16,6 @@ const Family& hugging_face_siglip();
 const Family& hugging_face_owlvit();
 const Family& hugging_face_blip();  // BLIP's and BLIP-2's
 const Family& hugging_face_internvl();
+const Family& hugging_face_sam();
 
 }  // namespace vitrine

@@ -89,4 +89,31 @@ const Family& hugging_face_internvl() {
   return family;
 }
 
+const Family& hugging_face_sam() {
+  static const Family family{
+      .name = "hf_sam",
+      .title = "Hugging Face SAM",
+      .landmarks = {"patch_embed.projection.weight", "layers.0.layer_norm1.weight",
+                    "layers.0.attn.qkv.weight"},
+      .paths = {{Module::patch, {"~patch_embed.projection."}},
+                {Module::positions, {"~pos_embed"}},
+                {Module::norm1, {"~layers.*.layer_norm1."}},
+                {Module::qkv, {"~layers.*.attn.qkv."}},
+                {Module::relative_height, {"~layers.*.attn.rel_pos_h"}},
+                {Module::relative_width, {"~layers.*.attn.rel_pos_w"}},
+                {Module::projection, {"~layers.*.attn.proj."}},
+                {Module::norm2, {"~layers.*.layer_norm2."}},
+                {Module::fc1, {"~layers.*.mlp.lin1."}},
+                {Module::fc2, {"~layers.*.mlp.lin2."}},
+                {Module::neck_linear, {"~neck.conv1."}},
+                {Module::neck_norm1, {"~neck.layer_norm1."}},
+                {Module::neck_convolution, {"~neck.conv2."}},
+                {Module::neck_norm2, {"~neck.layer_norm2."}}},
+      .position_spans = {PositionSpan::patches},
+      .position_grid = true,
+      .position_resize = PositionResize::bicubic_antialias,
+  };
+  return family;
+}
+
 }  // namespace vitrine

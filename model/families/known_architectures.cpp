@@ -238,6 +238,7 @@ std::string architecture_key(const ViTConfig& c) {
   const std::string mlp = c.relative_hidden ? "_mlp" + number(c.relative_hidden) : "";
   add(c.relative_bias != RelativeBias::none, std::string(name_of(c.relative_bias)) + "_bias" + mlp);
   add(c.relative_swin, "relative_swin");
+  add(c.neck > 0, "neck" + number(c.neck));
   add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
@@ -261,6 +262,7 @@ ViTConfig config_of(const KnownArchitecture& known) {
       c.stem_width = std::stoul(std::string(parts.at(1)));
       if (!parts.at(2).empty()) set_field(c, "stem_blocks=" + std::string(parts.at(2)));
     }
+    if (word.starts_with("neck")) c.neck = std::stoul(word.substr(std::string("neck").size()));
     c.class_token |= word == "class";
     c.distillation_token |= word == "distillation";
     c.patch_norm |= word == "patch_norm";
@@ -277,7 +279,7 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_projection_bias") c.projection_bias = false;
     if (word == "no_mlp_bias") c.mlp_bias = false;
     if (word == "rms") c.norm = NormKind::rms;
-    for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared}) {
+    for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared, RelativeBias::decomposed}) {
       const std::string bias = std::string(name_of(kind)) + "_bias";
       if (!word.starts_with(bias)) continue;
       c.relative_bias = kind;

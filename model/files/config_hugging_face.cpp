@@ -40,6 +40,7 @@ constexpr Type types[] = {
     {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5},
     {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
     {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
+    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6},
     {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6},
     {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
     {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
@@ -170,6 +171,23 @@ void read_internvl(const JsonObject& vision, ViTConfig& c) {
   c.fc_norm = false;
 }
 
+void read_sam(const JsonObject& object, ViTConfig& c) {
+  if (!object.find("image_size")) c.image_height = c.image_width = 1024;
+  const double ratio = object.number("mlp_ratio").value_or(4);
+  const double rows = static_cast<double>(c.dim) * ratio;
+  if (!(rows >= 1 && rows < 1e9)) object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
+  c.mlp_hidden = object.whole("mlp_dim").value_or(static_cast<uint64_t>(rows));
+  c.positions = object.flag("use_abs_pos").value_or(true) ? Positions::learned : Positions::none;
+  c.relative_bias = object.flag("use_rel_pos").value_or(true) ? RelativeBias::decomposed : RelativeBias::none;
+  c.window = object.whole("window_size").value_or(14);
+  c.global_blocks = {2, 5, 8, 11};
+  if (const Json* blocks = object.find("global_attn_indexes"))
+    c.global_blocks = whole_list(object, "global_attn_indexes", *blocks);
+  c.neck = object.whole("output_channels").value_or(256);
+  c.classes = 0;
+  c.pool = Pool::mean;
+}
+
 }  // namespace
 
 std::vector<std::string_view> hugging_face_types(std::string_view family) {
@@ -239,6 +257,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     c.pool = Pool::token;
     c.fc_norm = true;
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
+  } else if (type.family == "hf_sam") {
+    read_sam(vision, c);
   } else if (type.family == "hf_internvl") {
     read_internvl(vision, c);
   } else if (type.family == "hf_siglip") {

@@ -239,6 +239,20 @@ constexpr std::array known_arguments = std::to_array<std::string_view>({
     "fix_init",        "dynamic_img_size", "strict_img_size", "pretrained_strict",
 });
 
+// Of SAM's encoder alone.
+constexpr std::array window_arguments =
+    std::to_array<std::string_view>({"window_size", "global_attn_indexes", "neck_chans"});
+
+void read_windows(const JsonObject& a, const Json& arguments, ViTConfig& c) {
+  assign(c.window, a.whole("window_size"));
+  if (const Json* blocks = a.find("global_attn_indexes"))
+    c.global_blocks = whole_list(a, "global_attn_indexes", *blocks);
+  if (arguments.contains("neck_chans")) {
+    c.neck = a.whole("neck_chans").value_or(0);
+    c.final_norm = c.neck == 0;
+  }
+}
+
 void check_arguments(const JsonObject& a, const Json& arguments, const ViTConfig& c) {
   const auto require = [&](const char* key, const Json& only) {
     const Json* value = a.find(key);
@@ -250,6 +264,8 @@ void check_arguments(const JsonObject& a, const Json& arguments, const ViTConfig
     const std::string& key = argument.key();
     const auto is_key = [&](std::string_view name) { return name == key; };
     if (std::ranges::any_of(known_arguments, is_key)) continue;
+    const bool windows = c.relative_bias == RelativeBias::decomposed;
+    if (windows && std::ranges::any_of(window_arguments, is_key)) continue;
     if (std::ranges::any_of(only_values(), is_key, &OnlyValue::key)) continue;
     throw Error(ErrorCode::bad_file, a.file() + ": found an argument " + in_quotes(key) +
                                          ", expected only those that timm's plain Vision Transformer takes");
@@ -289,6 +305,7 @@ void read_arguments(const JsonObject& a, const Json& arguments, bool packed, ViT
   check_arguments(a, arguments, c);
   read_sizes(a, packed, c);
   read_structure(a, c);
+  read_windows(a, arguments, c);
   read_layers(a, arguments, c);
   read_dropout(a, c, remarks);
 }

@@ -88,4 +88,13 @@ void JsonObject::fail(const char* key, const Json& value, const std::string& exp
               file_ + ": \"" + std::string(key) + "\" is " + found + ", expected " + expected);
 }
 
+std::vector<uint64_t> whole_list(const JsonObject& object, const char* key, const Json& value) {
+  std::vector<uint64_t> numbers;
+  for (const Json& entry : value.is_array() ? value : Json::array()) {
+    if (const auto number = as_whole(entry)) numbers.push_back(*number);
+  }
+  if (!value.is_array() || numbers.size() != value.size()) object.fail(key, value, "a list of whole numbers");
+  return numbers;
+}
+
 }  // namespace vitrine

@@ -38,6 +38,8 @@ class JsonObject {
 };
 
 std::optional<uint64_t> as_whole(const nlohmann::json& value);
+// A list of whole numbers, which stands under this key; anything else is an Error(bad_file).
+std::vector<uint64_t> whole_list(const JsonObject& object, const char* key, const nlohmann::json& value);
 
 template <typename Field, typename Value>
 void assign(Field& field, const std::optional<Value>& value) {

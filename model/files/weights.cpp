@@ -17,6 +17,7 @@
 #include "model/vit/fixed_values.h"
 #include "model/vit/init_weights.h"
 #include "model/vit/presets.h"
+#include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/vision_transformer.h"
 #include "runtime/util/json.h"
@@ -201,6 +202,15 @@ class FileWeights : public ConstantSource {
                              {config_.position_resize, config_.position_offset, config_.position_square});
       }
       return {part_of(values_)};
+    }
+    const Module module = constant.parameter.module;
+    if ((module == Module::relative_height || module == Module::relative_width) &&
+        constant.parts.size() == 1) {
+      const StoredTensor& stored = *constant.parts.front().stored;
+      if (stored.info->shape[0] != shape[0]) {
+        values_ = resize_relative(stored.floats(), stored.info->shape[0], shape[0]);
+        return {part_of(values_)};
+      }
     }
     if (channels_last_ && constant.parameter.module == Module::patch &&
         constant.parameter.leaf == Leaf::weight) {
@@ -456,8 +466,9 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   model.path = path;
   model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
-  if (model.config.relative_bias != RelativeBias::none && model.config.relative_hidden == 0 &&
-      grid_of(model.config) != own_grid) {
+  const bool of_a_grid =
+      model.config.relative_bias == RelativeBias::own || model.config.relative_bias == RelativeBias::shared;
+  if (of_a_grid && model.config.relative_hidden == 0 && grid_of(model.config) != own_grid) {
     throw Error(ErrorCode::bad_file, file + ": its relative positions are for " +
                                          sides(own_grid.height, own_grid.width) + " patches, and images of " +
                                          sides(model.config.image_height, model.config.image_width) +

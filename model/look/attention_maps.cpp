@@ -23,6 +23,16 @@ void require_below(std::string_view what, uint64_t found, uint64_t limit) {
                                     std::to_string(limit - 1));
 }
 
+// ", expected layer 2, 5, 8 or 11", or nothing where each block has windows.
+std::string those_that_see_all(const ViTConfig& config) {
+  std::string text;
+  for (uint64_t layer = 0; layer < config.depth; ++layer) {
+    if (config.sees_all(layer))
+      text += (text.empty() ? ", expected one of layer " : ", ") + std::to_string(layer);
+  }
+  return text;
+}
+
 ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& attention, const MapRows& rows,
                 bool mean_heads) {
   return attention_rows(
@@ -65,6 +75,14 @@ AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions option
     : config_(config), options_(std::move(options)), rows_(options_.rows.value_or(pooled_rows(config))) {
   for (const uint64_t layer : options_.layers)
     require_below("the layer", layer, config.depth + has_attention_pool(config));
+  for (uint64_t layer = 0; layer < config.depth; ++layer) {
+    const bool asked = options_.rollout || std::ranges::find(options_.layers, layer) != options_.layers.end();
+    if (!asked || config.sees_all(layer)) continue;
+    throw Error(ErrorCode::usage,
+                (options_.rollout ? "rollout goes through layer " : "the layer is ") + std::to_string(layer) +
+                    ", whose patches see windows of " + std::to_string(config.window) +
+                    " patches a side alone, of which there are no maps yet" + those_that_see_all(config));
+  }
   require_below("the token", rows_.first, config.tokens());
   if (rows_.count == 0 || rows_.count > config.tokens() - rows_.first) {
     throw Error(ErrorCode::usage, std::to_string(rows_.count) + " tokens from " +

@@ -26,7 +26,7 @@ DenseFeatures::DenseFeatures(const ViTConfig& config, DenseFeatureOptions option
     throw Error(ErrorCode::usage, "the layer is " + std::to_string(layer) + ", expected 0 to " +
                                       std::to_string(config.depth - 1));
   }
-  if (options_.norm && !config.final_norm) {
+  if (options_.norm && !config.final_norm && !config.neck) {
     throw Error(ErrorCode::usage,
                 "features behind the last norm were asked for, and this model has none on all of its tokens");
   }
@@ -74,7 +74,7 @@ std::vector<float> DenseFeatures::output(const Executable& executable, const cha
 }
 
 std::vector<float> DenseFeatures::map(const Executable& executable, uint64_t layer, uint64_t image) const {
-  return output(executable, map_name, layer, image, config_.dim * config_.patches());
+  return output(executable, map_name, layer, image, width() * config_.patches());
 }
 
 std::vector<float> DenseFeatures::prefix(const Executable& executable, uint64_t layer, uint64_t image) const {

@@ -18,7 +18,7 @@ namespace vitrine {
 
 struct DenseFeatureOptions {
   std::vector<uint64_t> layers;  // blocks, from 0 on
-  bool norm = false;             // behind the model's last norm, as the last block's tokens are
+  bool norm = false;             // behind the model's last norm or neck, as the last block's tokens are
   bool rows = false;             // a row for each patch instead of a picture for each number
   bool colors = false;           // of the last of the layers, see colors()
 };
@@ -28,6 +28,8 @@ class DenseFeatures {
   // Error(usage) where the model has no such block, or no last norm.
   DenseFeatures(const ViTConfig& config, DenseFeatureOptions options);
 
+  // Of each patch's vector: dim, or what the model's neck makes of it.
+  uint64_t width() const { return options_.norm ? config_.result_width() : config_.dim; }
   // For ViTGraphOptions::taps. The graph gets the outputs "features.LAYER" [B, dim, patches], or with rows
   // [B, patches, dim], and "features.prefix.LAYER" [B, prefix tokens, dim], f32, and of the colors
   // "features.colors".

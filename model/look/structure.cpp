@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 36> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -25,6 +25,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 36> words{{
     {"blocks", "the encoder"},
     {"norm1", "each token normalised, for the attention"},
     {"attn", "tokens look at each other"},
+    {"attn.windows", "the grid cut into windows, with zeros beyond it"},
+    {"attn.merge", "the windows put together again"},
+    {"attn.rel_pos", "queries times the relative positions of rows and of columns"},
     {"attn.qkv", "queries, keys and values of all heads side by side"},
     {"attn.q", "queries of all heads side by side"},
     {"attn.k", "keys of all heads side by side"},
@@ -43,6 +46,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 36> words{{
     {"mlp.gate", "the activated half times the other"},
     {"mlp.fc2", "back to the width, and the attention's result added"},
     {"norm", "each token normalised"},
+    {"neck", "fewer columns, and each patch mixed with its neighbours"},
+    {"neck.0", "fewer columns"},
+    {"neck.1", "each token normalised"},
+    {"neck.2", "a convolution of 3 x 3 patches"},
+    {"neck.3", "each token normalised"},
     {"class_token", "the class token alone"},
     {"distillation_token", "the distillation token alone"},
     {"pool", "the tokens become one vector"},

@@ -149,7 +149,7 @@ void expose_attention(GraphBuilder& builder, const Attention& attention, const A
   Exposer expose(builder);
   const uint64_t tokens = graph.value(values.q).shape[1];
   // A bias by relative positions goes by the places of all tokens, so that all rows are computed.
-  const bool all = bool(values.options.bias);
+  const bool all = values.options.bias || values.options.bias_rows;
   const auto first_rows = [&](const char* node, ValueId x, int axis) {
     return slice(graph, node, x, axis, 0, std::min(tokens, shown));
   };
@@ -195,6 +195,9 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
       c.relative_bias == RelativeBias::none ? "" : " + the bias of where patches lie to each other";
   const uint64_t k_at = tensors.contains("k") ? 0 : c.key_columns();
   const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
+  if (n != c.tokens()) {
+    steps.push_back({"windows", "the grid cut into windows, zeros beyond it", {batch, n, c.dim}});
+  }
   steps.push_back({"q", "the queries" + made, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
   steps.push_back({"k", "the keys" + made, {batch, h, n, dk}, slice_of_heads(k, h, k_at, dk)});
   steps.push_back({"v", "the values" + source, {batch, h, n, dv}, slice_of_heads(v, h, v_at, dv)});

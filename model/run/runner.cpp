@@ -78,7 +78,7 @@ uint64_t Runner::result_elements() const {
     case Result::features:
       return c.feature_width();
     case Result::tokens:
-      return c.tokens() * c.dim;
+      return c.tokens() * c.result_width();
   }
   return 0;
 }

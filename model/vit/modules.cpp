@@ -6,6 +6,7 @@
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/stem.h"
+#include "runtime/ops/attention/grid_bias.h"
 #include "runtime/ops/attention/plain_attention.h"
 #include "runtime/ops/attention/rotary.h"
 #include "runtime/ops/elementwise/binary.h"
@@ -15,6 +16,7 @@
 #include "runtime/ops/maps/neighbourhoods.h"
 #include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/moves/slice.h"
+#include "runtime/ops/moves/token_windows.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/grouped_matmul.h"
 #include "runtime/ops/products/matmul.h"
@@ -32,6 +34,12 @@ constexpr std::string_view shared_rotary = "rope", shared_bias = "rel_pos";
 
 bool has_named(std::span<const Parameter> parameters, std::string_view name) {
   return std::ranges::find(parameters, name, &Parameter::name) != parameters.end();
+}
+
+// What the attention of a block is given: windows are what those that see all are without.
+ViTConfig attention_config(ViTConfig config, uint64_t block) {
+  if (config.sees_all(block)) config.window = 0;
+  return config;
 }
 
 // Adds the residual to what a branch gives, of which some samples are dropped.
@@ -81,6 +89,12 @@ const Parameter& ModuleBase::parameter(std::string_view leaf) const {
   return *found;
 }
 
+double ModuleBase::eps_of(Module norm) const {
+  const bool behind = norm == Module::norm || norm == Module::fc_norm || norm == Module::neck_norm1 ||
+                      norm == Module::neck_norm2;
+  return behind && config_.final_eps != 0 ? config_.final_eps : config_.eps;
+}
+
 ValueId ModuleBase::constant(GraphBuilder& builder, std::string_view leaf, DType matrices) const {
   return builder.constant(parameter(leaf), matrices);
 }
@@ -102,11 +116,16 @@ ValueId ModuleBase::norm(GraphBuilder& builder, std::string_view at, ValueId x, 
 
 ValueId ModuleBase::norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
                             DType out) const {
+  return norm_at(builder, path(node), at, x, out);
+}
+
+ValueId ModuleBase::norm_at(GraphBuilder& builder, std::string node, std::string_view at, ValueId x,
+                            DType out) const {
   const bool rms = config_.norm == NormKind::rms;
   const ValueId gamma = constant(builder, dotted(at, "weight"), DType::f32);
   const ValueId beta = constant_if(!rms, builder, dotted(at, "bias"), DType::f32);
-  return layer_norm(builder.graph(), path(node), x, gamma, beta,
-                    {.eps = config_.eps, .out = out, .rms = rms});
+  return layer_norm(builder.graph(), std::move(node), x, gamma, beta,
+                    {.eps = eps_of(parameter(dotted(at, "weight")).module), .out = out, .rms = rms});
 }
 
 ValueId ModuleBase::linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
@@ -217,6 +236,14 @@ Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(con
 }
 
 void Attention::declare_bias() {
+  if (config_.relative_bias == RelativeBias::decomposed) {
+    const uint64_t width = config_.head_key_width(), window = config_.window;
+    const uint64_t down = window ? window : config_.grid_height();
+    const uint64_t across = window ? window : config_.grid_width();
+    declare(Module::relative_height, Leaf::whole, "rel_pos_h", {2 * down - 1, width});
+    declare(Module::relative_width, Leaf::whole, "rel_pos_w", {2 * across - 1, width});
+    return;
+  }
   const bool shared = config_.relative_bias == RelativeBias::shared;
   const uint64_t hidden = config_.relative_hidden, heads = config_.heads;
   const size_t first = parameters_.size();
@@ -333,11 +360,34 @@ void Attention::turn(GraphBuilder& builder, AttentionValues& out) const {
   if (one && along) out.v = out.q;
 }
 
+void Attention::add_bias(GraphBuilder& builder, AttentionValues& out) const {
+  AttentionOptions& options = out.options;
+  options.bias_height = config_.window ? config_.window : config_.grid_height();
+  options.bias_width = config_.window ? config_.window : config_.grid_width();
+  options.bias_first = config_.prefix_tokens();
+  if (config_.relative_bias == RelativeBias::decomposed) {
+    options.bias_rows =
+        grid_bias(builder.graph(), path("rel_pos"), out.q, constant(builder, "rel_pos_h", DType::f32),
+                  constant(builder, "rel_pos_w", DType::f32),
+                  {.heads = config_.heads,
+                   .key_width = config_.head_key_width(),
+                   .q_offset = options.q_offset,
+                   .height = options.bias_height,
+                   .width = options.bias_width});
+    return;
+  }
+  const bool shared = config_.relative_bias == RelativeBias::shared;
+  const std::string at = shared ? std::string(shared_bias) : path(shared_bias);
+  options.bias = builder.constant(*std::ranges::find(parameters_, at, &Parameter::name), DType::f32);
+}
+
 AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps,
                                   const Epilogue& epilogue) const {
   Graph& graph = builder.graph();
   const DType dtype = builder.dtype(name_);
   x = convert(graph, path("in.convert"), x, dtype);
+  const TokenGrid grid{config_.grid_height(), config_.grid_width(), config_.window};
+  if (config_.window) x = partition_windows(graph, path("windows"), x, grid);
   AttentionValues out{.options = {.heads = config_.heads,
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
@@ -353,14 +403,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   map(builder, x, out);
   if (config_.head_norm) norm_heads(builder, out);
   if (config_.rotary != Rotary::none) turn(builder, out);
-  if (config_.relative_bias != RelativeBias::none) {
-    const bool shared = config_.relative_bias == RelativeBias::shared;
-    const std::string at = shared ? std::string(shared_bias) : path(shared_bias);
-    out.options.bias = builder.constant(*std::ranges::find(parameters_, at, &Parameter::name), DType::f32);
-    out.options.bias_height = config_.grid_height();
-    out.options.bias_width = config_.grid_width();
-    out.options.bias_first = config_.prefix_tokens();
-  }
+  if (config_.relative_bias != RelativeBias::none) add_bias(builder, out);
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
     const PlainAttentionResult plain = plain_attention(graph, node, out.q, out.k, out.v, out.options);
@@ -372,6 +415,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.heads = fused.out;
     out.lse = fused.lse;
   }
+  if (config_.window) out.heads = merge_windows(graph, path("merge"), out.heads, grid);
   out.projected = config_.attention_norm ? norm(builder, "norm", out.heads, dtype) : out.heads;
   if (config_.projection) {
     out.out = project(builder, path("proj"), out.projected, epilogue);
@@ -411,7 +455,9 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
 }
 
 Block::Block(const ViTConfig& config, std::string name, uint64_t index)
-    : ModuleBase(config, std::move(name)), attention_(config, path("attn")), mlp_(config, path("mlp")) {
+    : ModuleBase(config, std::move(name)),
+      attention_(attention_config(config, index), path("attn")),
+      mlp_(config, path("mlp")) {
   declare_norm(Module::norm1, "norm1");
   declare_all_of(attention_);
   if (config.layer_scale) declare(Module::scale1, Leaf::whole, "ls1.gamma", {config.dim});

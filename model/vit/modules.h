@@ -52,6 +52,7 @@ class ModuleBase {
   // "NAME.leaf", or the leaf alone where the module has no name.
   std::string path(std::string_view leaf) const;
   const Parameter& parameter(std::string_view leaf) const;  // throws where it has none
+  double eps_of(Module norm) const;
   bool has(std::string_view leaf) const;
 
   void declare(Module module, Leaf leaf, std::string_view at, Shape shape);
@@ -69,6 +70,8 @@ class ModuleBase {
   // The same under another name in the graph.
   ValueId norm_as(GraphBuilder& builder, std::string_view node, std::string_view at, ValueId x,
                   DType out) const;
+  // And under the node's full name.
+  ValueId norm_at(GraphBuilder& builder, std::string node, std::string_view at, ValueId x, DType out) const;
   // The linear layer `at`, and the pair beside it where it has one. f32 where it has.
   ValueId linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x, ValueId weight,
                  MatmulOptions options) const;
@@ -100,6 +103,7 @@ struct AttentionKeeps {
   bool scores = false;  // scores and weights, by the unfused kernel; then there is no lse
 };
 
+// With a window, q, k, v and what is made of them up to the heads' outputs are [B * windows, window^2, ..].
 struct AttentionValues {
   // Where queries, keys and values are: columns of these from options.q_offset etc. on, head by head.
   ValueId q, k, v;
@@ -112,7 +116,7 @@ struct AttentionValues {
 };
 
 // Multi-head self-attention: heads, key_width, value_width, qkv_bias, key_bias, head_norm, qk_scale,
-// per_head_maps, attention_norm, projection, projection_bias, and the rotary and relative ones.
+// per_head_maps, attention_norm, projection, projection_bias, window, and the rotary and relative ones.
 class Attention : public ModuleBase {
  public:
   explicit Attention(const ViTConfig& config, std::string name = {});
@@ -128,6 +132,8 @@ class Attention : public ModuleBase {
 
  private:
   void declare_bias();
+  // What it adds to the scores.
+  void add_bias(GraphBuilder& builder, AttentionValues& out) const;
   // What the attention is to be given, as linear maps of x.
   void map(GraphBuilder& builder, ValueId x, AttentionValues& out) const;
   ValueId qkv_bias(GraphBuilder& builder, DType dtype) const;

@@ -10,7 +10,8 @@ bool Parameter::is_norm() const {
   return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
          module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
          module == Module::fc_norm || module == Module::q_norm || module == Module::k_norm ||
-         module == Module::attention_norm || module == Module::mlp_norm;
+         module == Module::attention_norm || module == Module::mlp_norm || module == Module::neck_norm1 ||
+         module == Module::neck_norm2;
 }
 
 bool Parameter::is_matrix() const {
@@ -52,6 +53,18 @@ std::string_view canonical_path(Module module) {
       return "rel_pos.fc1";
     case Module::shared_relative_fc2:
       return "rel_pos.fc2";
+    case Module::relative_height:
+      return "blocks.*.attn.rel_pos_h";
+    case Module::relative_width:
+      return "blocks.*.attn.rel_pos_w";
+    case Module::neck_linear:
+      return "neck.0";
+    case Module::neck_norm1:
+      return "neck.1";
+    case Module::neck_convolution:
+      return "neck.2";
+    case Module::neck_norm2:
+      return "neck.3";
     case Module::pre_norm:
       return "norm_pre";
     case Module::norm1:

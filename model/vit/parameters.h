@@ -31,6 +31,8 @@ enum class Module : uint8_t {
   shared_relative_bias,
   shared_relative_fc1,
   shared_relative_fc2,  // of all blocks
+  relative_height,
+  relative_width,  // RelativeBias::decomposed
   pre_norm,
   norm1,
   qkv,
@@ -48,6 +50,10 @@ enum class Module : uint8_t {
   mlp_norm,
   fc2,
   scale2,  // of a block
+  neck_linear,
+  neck_norm1,
+  neck_convolution,
+  neck_norm2,  // behind the blocks
   norm,
   pool_latent,
   pool_q,

@@ -47,4 +47,22 @@ std::vector<float> relative_table(const ViTConfig& c, const RelativeMlp& mlp) {
   return table;
 }
 
+std::vector<float> resize_relative(std::span<const float> table, uint64_t from, uint64_t to) {
+  const size_t width = table.size() / from;
+  std::vector<float> out;
+  out.reserve(to * width);
+  for (uint64_t i = 0; i < to; ++i) {
+    const double at = std::max(
+        0.0, (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5);
+    const uint64_t below = std::min(static_cast<uint64_t>(at), from - 1),
+                   above = std::min(below + 1, from - 1);
+    const double share = at - static_cast<double>(below);
+    for (size_t j = 0; j < width; ++j) {
+      out.push_back(static_cast<float>((1 - share) * static_cast<double>(table[below * width + j]) +
+                                       share * static_cast<double>(table[above * width + j])));
+    }
+  }
+  return out;
+}
+
 }  // namespace vitrine

@@ -19,4 +19,8 @@ struct RelativeMlp {
 };
 std::vector<float> relative_table(const ViTConfig& config, const RelativeMlp& mlp);
 
+// A table [from, ..] of decomposed positions for another number of places: linear, as PyTorch's interpolate()
+// has it without align_corners.
+std::vector<float> resize_relative(std::span<const float> table, uint64_t from, uint64_t to);
+
 }  // namespace vitrine

@@ -65,6 +65,7 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   }
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
   for (const Block& block : blocks_) declare_all_of(block);
+  if (c.neck) declare_all_of(neck_.emplace(c, path("neck")));
   if (c.final_norm) declare_norm(Module::norm, "norm");
   if (c.pool == Pool::attention) declare_all_of(attention_pool_.emplace(c, path("attn_pool")));
   if (c.fc_norm) declare_norm(Module::fc_norm, "fc_norm");
@@ -139,7 +140,7 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, c
     case Pool::token:
       return token(builder, x, 0, "class_token", out);
     case Pool::mean:
-      if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
+      if (neck_ || config_.final_norm) x = normed(builder, neck_ ? "neck" : "norm", x);
       x = pool_mean(graph, path("pool"), x, first, count);
       if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
       break;
@@ -194,7 +195,8 @@ ValueId VisionTransformer::head(GraphBuilder& builder, const std::string& at, Va
 
 ValueId VisionTransformer::finish(GraphBuilder& builder, ValueId x, Result result,
                                   const BlockTap* pool_tap) const {
-  if (result == Result::tokens) return config_.final_norm ? norm(builder, "norm", x, DType::f32) : x;
+  if (result == Result::tokens)
+    return neck_ || config_.final_norm ? normed(builder, neck_ ? "neck" : "norm", x) : x;
   Graph& graph = builder.graph();
   if (result == Result::features) {
     const ValueId pooled = features(builder, x, DType::f32, pool_tap);

@@ -10,12 +10,13 @@
 
 #include "model/vit/attention_pool.h"
 #include "model/vit/modules.h"
+#include "model/vit/neck.h"
 
 namespace vitrine {
 
 // What a graph computes of a batch of images.
 //   tokens         [B, tokens, dim], behind the last block and the final LayerNorm, if the model has one:
-//                  timm's forward_features().
+//                  timm's forward_features(). Behind a neck [B, tokens, neck].
 //   features       [B, feature_width]: the tokens pooled, then fc_norm, then the representation layer
 //                  with its tanh or CLIP's projection: what the head sees, timm's
 //                  forward_head(pre_logits=True). With a distilled head, the mean of the class and the
@@ -73,9 +74,9 @@ class VisionTransformer : public ModuleBase {
   ValueId tokens(GraphBuilder& builder, ValueId image, const BlockTaps& taps = {}) const;
   ValueId finish(GraphBuilder& builder, ValueId tokens, Result result,
                  const BlockTap* pool_tap = nullptr) const;
-  // Any block's tokens behind the final LayerNorm, which the model must have; f32.
+  // Any block's tokens behind the final LayerNorm or the neck, one of which the model must have; f32.
   ValueId normed(GraphBuilder& builder, std::string_view node, ValueId tokens) const {
-    return norm_as(builder, node, "norm", tokens, DType::f32);
+    return neck_ ? (*neck_)(builder, path(node), tokens) : norm_as(builder, node, "norm", tokens, DType::f32);
   }
 
   // The last step in two: what the heads see of each image, [B, head_inputs_width()] side by side, and the
@@ -98,6 +99,7 @@ class VisionTransformer : public ModuleBase {
 
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
+  std::optional<Neck> neck_;
   std::optional<AttentionPool> attention_pool_;
 };
 

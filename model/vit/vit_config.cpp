@@ -1,5 +1,6 @@
 #include "model/vit/vit_config.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -29,8 +30,10 @@ constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
 constexpr std::array<EnumName<NormKind>, 2> norm_names{{{NormKind::layer, "layer"}, {NormKind::rms, "rms"}}};
 constexpr std::array<EnumName<Rotary>, 3> rotary_names{
     {{Rotary::none, "none"}, {Rotary::neighbours, "neighbours"}, {Rotary::halves, "halves"}}};
-constexpr std::array<EnumName<RelativeBias>, 3> relative_names{
-    {{RelativeBias::none, "none"}, {RelativeBias::own, "own"}, {RelativeBias::shared, "shared"}}};
+constexpr std::array<EnumName<RelativeBias>, 4> relative_names{{{RelativeBias::none, "none"},
+                                                                {RelativeBias::own, "own"},
+                                                                {RelativeBias::shared, "shared"},
+                                                                {RelativeBias::decomposed, "decomposed"}}};
 constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
@@ -108,6 +111,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("relative_bias", c.relative_bias);
   visit("relative_hidden", c.relative_hidden);
   visit("relative_swin", c.relative_swin);
+  visit("window", c.window);
+  visit("global_blocks", c.global_blocks);
   visit("dim", c.dim);
   visit("depth", c.depth);
   visit("heads", c.heads);
@@ -132,7 +137,9 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("post_norm", c.post_norm);
   visit("norm", c.norm);
   visit("eps", c.eps);
+  visit("final_eps", c.final_eps);
   visit("final_norm", c.final_norm);
+  visit("neck", c.neck);
   visit("pool", c.pool);
   visit("pool_prefix", c.pool_prefix);
   visit("pool_heads", c.pool_heads);
@@ -184,6 +191,15 @@ std::optional<std::string> parse(std::string_view text, std::array<uint64_t, 4>&
   value = read;
   return std::nullopt;
 }
+// "2,5,8", or nothing.
+std::optional<std::string> parse(std::string_view text, std::vector<uint64_t>& value) {
+  std::vector<uint64_t> numbers;
+  for (const std::string_view part : text.empty() ? std::vector<std::string_view>() : split(text, ',')) {
+    if (!parse_number(part, numbers.emplace_back())) return "whole numbers with commas between them";
+  }
+  value = std::move(numbers);
+  return std::nullopt;
+}
 template <typename Enum>
   requires std::is_enum_v<Enum>
 std::optional<std::string> parse(std::string_view text, Enum& value) {
@@ -199,6 +215,11 @@ std::optional<std::string> parse(std::string_view text, Enum& value) {
 }
 
 std::string text_of(uint64_t value) { return std::to_string(value); }
+std::string text_of(const std::vector<uint64_t>& value) {
+  std::string text;
+  for (const uint64_t number : value) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(double value) {
   std::array<char, 32> buffer;
@@ -245,6 +266,10 @@ uint64_t ViTConfig::stem_channels() const {
   if (stem == Stem::none) return channels;
   if (stem == Stem::convolutions || stem_stages() == 0) return stem_width;
   return (4 * stem_width) << (stem_stages() - 1);
+}
+
+bool ViTConfig::sees_all(uint64_t block) const {
+  return window == 0 || std::ranges::find(global_blocks, block) != global_blocks.end();
 }
 
 uint64_t ViTConfig::position_rows() const {
@@ -348,12 +373,23 @@ double flops(const ViTConfig& c, uint64_t batch) {
   const double patch =
       static_cast<double>(c.stem_channels() * (c.patch_height / stride) * (c.patch_width / stride));
   const double map_inputs = c.per_head_maps ? d / static_cast<double>(c.heads) : d;
-  double block = n * map_inputs * (2 * keys + values);               // q, k and v
-  block += n * n * (keys + values);                                  // scores and weighted sum
+  double block = 0;
   if (c.projection) block += n * values * d;                         // W_o
   block += n * d * hidden * (c.mlp == MlpKind::swiglu ? 3.0 : 2.0);  // both layers of the MLP
   double total = static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * block;
   total += stem_multiply_adds(c);
+  for (uint64_t i = 0; i < c.depth; ++i) {
+    const double side = static_cast<double>(c.window);
+    const bool all = c.sees_all(i);
+    const double seen = all ? n : side * side;
+    const double rows = all ? n
+                            : seen * std::ceil(static_cast<double>(c.grid_height()) / side) *
+                                  std::ceil(static_cast<double>(c.grid_width()) / side);
+    total += rows * map_inputs * (2 * keys + values);  // q, k and v
+    total += rows * seen * (keys + values);            // scores and weighted sum
+  }
+  const double neck = static_cast<double>(c.neck);
+  total += n * neck * (d + 9 * neck);
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {

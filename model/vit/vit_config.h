@@ -23,8 +23,8 @@ enum class Stem : uint8_t { none, convolutions, resnet, bit };
 // LayerNorm, or its kin without a mean and a bias.
 enum class NormKind : uint8_t { layer, rms };
 // Who has a bias of the scores by where a patch lies from another: nobody, each block its own, or all blocks
-// one.
-enum class RelativeBias : uint8_t { none, own, shared };
+// one. Decomposed, it is what a query makes of two tables of its block, of rows and of columns.
+enum class RelativeBias : uint8_t { none, own, shared, decomposed };
 // How the columns of a head make the pairs that are turned by a patch's place: 2i and 2i + 1, or i and i +
 // half the head's width.
 enum class Rotary : uint8_t { none, neighbours, halves };
@@ -100,6 +100,11 @@ struct ViTConfig {
   uint64_t relative_hidden = 0;  // of the MLP; 0: the table itself is learned
   bool relative_swin = false;    // the MLP is Swin v2's: places in other units, its result bounded
 
+  // Patches see those of their own window alone, a square of so many patches a side; 0: all. Windows that
+  // reach beyond the grid see zeros there.
+  uint64_t window = 0;
+  std::vector<uint64_t> global_blocks = {};  // in which they see all nevertheless
+
   // Blocks.
   uint64_t dim = 768;
   uint64_t depth = 12;
@@ -125,10 +130,14 @@ struct ViTConfig {
   double layer_scale_init = 1e-5;
   bool post_norm = false;  // a block's norms are behind its branches, not in front of them
   NormKind norm = NormKind::layer;
-  double eps = 1e-6;  // of every norm
+  double eps = 1e-6;     // of every norm
+  double final_eps = 0;  // of those behind the blocks; 0: eps
 
   // From tokens to the result.
   bool final_norm = true;  // on all tokens, before pooling
+  // Behind the blocks a linear layer to so many columns, a norm, a convolution of 3 x 3 patches and a norm;
+  // 0: none.
+  uint64_t neck = 0;
   Pool pool = Pool::token;
   bool pool_prefix = false;  // the mean, or what is attended to, are all tokens, not the patches alone
   uint64_t pool_heads = 0;   // of Pool::attention; 0: heads
@@ -165,7 +174,9 @@ struct ViTConfig {
   uint64_t pooling_hidden() const { return pool_hidden ? pool_hidden : mlp_width(); }
   // Which tokens are pooled where it isn't one alone.
   uint64_t first_pooled() const { return pool_prefix ? 0 : prefix_tokens(); }
-  uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : dim; }
+  uint64_t result_width() const { return neck ? neck : dim; }  // of the tokens that are pooled
+  uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : result_width(); }
+  bool sees_all(uint64_t block) const;  // of that many blocks in front of it
   uint64_t feature_width() const {
     return embedding_size ? embedding_size : representation_size ? representation_size : pooled_width();
   }

@@ -136,6 +136,31 @@ void check_relative(const Checker& check, const ViTConfig& c) {
       "relative_swin is true, expected relative_hidden and a grid of several rows and columns beside it");
 }
 
+void check_windows(const Checker& check, const ViTConfig& c) {
+  check.range("window", c.window, 0, max_image);
+  check.require(c.global_blocks.size() <= max_depth,
+                "global_blocks has more than 1024 numbers, expected blocks");
+  const bool decomposed = c.relative_bias == RelativeBias::decomposed;
+  const auto alone = [&](bool there, const std::string& what) {
+    check.require(!there || c.prefix_tokens() == 0, what + " and there are " +
+                                                        std::to_string(c.prefix_tokens()) +
+                                                        " tokens in front of the patches, expected none");
+  };
+  alone(c.window, "window is " + std::to_string(c.window));
+  alone(decomposed, "relative_bias is decomposed");
+  alone(c.neck, "neck is " + std::to_string(c.neck));
+  check.require(!c.window || (c.rotary == Rotary::none && !c.causal &&
+                              (decomposed || c.relative_bias == RelativeBias::none)),
+                "window is " + std::to_string(c.window) +
+                    ", expected rotary=none and relative_bias=decomposed or none beside it");
+  check.range("neck", c.neck, 0, max_dim);
+  check.require(!c.neck || (!c.final_norm && !c.fc_norm && c.pool == Pool::mean),
+                "neck is " + std::to_string(c.neck) +
+                    ", expected final_norm=false, fc_norm=false and pool=mean beside it");
+  check.require(c.final_eps >= 0 && c.final_eps < 1,
+                "final_eps is " + std::to_string(c.final_eps) + ", expected at least 0 and less than 1");
+}
+
 void check_result(const Checker& check, const ViTConfig& c) {
   const bool reads_token = c.pool == Pool::token || c.pool == Pool::token_and_mean;
   check.require(!reads_token || c.class_token,
@@ -177,6 +202,7 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   check_blocks(check, *this);
   check_rotary(check, *this);
   check_relative(check, *this);
+  check_windows(check, *this);
   check_result(check, *this);
   // Counted in floating point first: every factor is in range now, the product may not be.
   const double block = static_cast<double>(dim) *

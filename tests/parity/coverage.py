@@ -173,6 +173,8 @@ def cover_transformers(name, program, scratch):
         with torch.no_grad():
             out = tower(pixels, **({"noise": torch.arange(64.0)[None]} if "MAE" in name else {}))
             wanted = (out.logits if what == "logits" else out.last_hidden_state).numpy()
+            if wanted.ndim == 4:  # laid out as a picture: here the patches are rows
+                wanted = wanted.reshape(*wanted.shape[:2], -1).transpose(0, 2, 1)
     verdict = judge(got, wanted)
     if verdict[0] == "right" and what == "tokens" and name.startswith(POOLED):
         pooled = out.image_embeds if hasattr(out, "image_embeds") else out.pooler_output

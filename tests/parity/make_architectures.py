@@ -22,6 +22,7 @@ PLAIN = re.compile(
     r"mlp\.fc2)\.(weight|bias)|blocks\.\d+\.(ls[12]\.gamma|gamma_[12]|attn\.[qv]_bias)|rope\.freqs|"
     r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
+    r"blocks\.\d+\.attn\.rel_pos_[hw]|neck\.[0-3]\.\w+|neck\.\w+|head\.fc\.\w+|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
 
@@ -73,6 +74,8 @@ def timm_key(tensors, grid):
         words += ["positions_of_patches"] * (prefix + registers > 0)
     elif "pos_embed" not in tensors:
         words.append("no_positions")
+    elif len(tensors["pos_embed"]) == 4:
+        assert tensors["pos_embed"][1:3] == list(grid) and prefix + registers == 0
     elif tensors["pos_embed"][-2] != prefix + registers + math.prod(grid):
         assert tensors["pos_embed"][-2] == math.prod(grid)
         words.append("positions_of_patches")
@@ -98,10 +101,12 @@ def timm_key(tensors, grid):
         elif f"{mlp}.fc1.weight" in tensors:
             words.append(f"{kind}_bias_mlp{tensors[f'{mlp}.fc1.weight'][0]}")
             words += ["relative_swin"] * (f"{mlp}.fc2.bias" not in tensors)
+    words += ["decomposed_bias"] * ("blocks.0.attn.rel_pos_h" in tensors)
+    words += [f"neck{tensors[name][0]}" for name in ("neck.0.weight",) if name in tensors]
     words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
     gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
     words += ["swiglu"] * gated
-    words += ["norm"] * ("norm.weight" in tensors) + ["fc_norm"] * ("fc_norm.weight" in tensors)
+    words += ["norm"] * ("norm.weight" in tensors or "neck.weight" in tensors) + ["fc_norm"] * ("fc_norm.weight" in tensors)
     words += ["attention_pool"] * ("attn_pool.latent" in tensors)
     words += ["pre_logits"] * ("pre_logits.fc.weight" in tensors) + ["gammas"] * ("blocks.0.gamma_1" in tensors)
     return " ".join(words)
@@ -170,6 +175,13 @@ def timm_set(model):
             assert not getattr(rope, "in_pixels", False)
         if rope.grid_indexing == "xy":
             fields["rotary_columns_first"] = "true"
+    if type(model).__name__ == "VisionTransformerSAM":
+        windows = [block.window_size for block in model.blocks]
+        fields["window"] = str(only(size for size in windows if size))
+        fields["global_blocks"] = ",".join(str(index) for index, size in enumerate(windows) if not size)
+        fields["final_eps"] = f"{only(module.eps for module in model.neck.modules() if hasattr(module, 'eps')):g}"
+        assert model.global_pool == "avg" and model.rope_global is None
+        return " ".join(f"{key}={value}" for key, value in fields.items())
     # The pool that Vitrine infers where names and shapes don't tell.
     attn_pool = getattr(model, "attn_pool", None)
     inferred = "map" if attn_pool is not None else (
@@ -199,7 +211,8 @@ def timm_rows():
             continue
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
-        family = "timm_naflex" if hasattr(model, "embeds") else "timm_convolutions" if "patch_embed.backbone.2.conv.weight" in tensors else "timm"
+        family = next((name for name, there in (("timm_naflex", hasattr(model, "embeds")), ("timm_sam", hasattr(model, "neck")),
+                                                ("timm_convolutions", "patch_embed.backbone.2.conv.weight" in tensors)) if there), "timm")
         yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family != "timm_naflex" else ()), block.attn.num_heads, activation_of(block.mlp), eps,
                *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 

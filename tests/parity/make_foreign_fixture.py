@@ -16,7 +16,6 @@ import transformers
 
 TIMM = {
     "cait_xxs24_224": "a CaiT",
-    "samvit_base_patch16": "SAM's",
     "swin_tiny_patch4_window7_224": "a Swin",
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",
@@ -36,8 +35,6 @@ TRANSFORMERS = {
     "Llama4VisionModel": "Llama 4",
     "PixtralVisionModel": "a Pixtral",
     "ResNetModel": "a convolutional network",
-    "SamModel": "SAM's",
-    "SamVisionModel": "SAM's",
     "SegformerModel": "stages",
     "Siglip2VisionModel": "NaFlex",
     "SwinModel": "a Swin",

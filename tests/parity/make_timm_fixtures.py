@@ -47,6 +47,8 @@ MODELS = {
     "timm_rope": ("vit_base_patch16_rope_ape_224", {}),
     "timm_rope_mixed": ("vit_base_patch16_rope_mixed_224", {"depth": 2}),
     "timm_rope_registers": ("vit_betwixt_patch16_rope_reg4_gap_256", {}),
+    "timm_sam": ("samvit_base_patch16", {"depth": 3, "window_size": 3, "global_attn_indexes": [1], "neck_chans": 16}),
+    "timm_sam_normed": ("samvit_base_patch16_224", {"window_size": 3, "global_attn_indexes": []}),
     "timm_shared_keys": ("vit_base_patch16_sapiens2", {"num_kv_heads": 1}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
@@ -59,7 +61,7 @@ def randomised(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             # Scores that differ: else attention is a mean of all tokens, and wrong ones would pass.
-            scale = 0.4 if parameter.dim() == 2 and any(part in name for part in ("attn.qkv", "q_proj", "k_proj")) else 0.1
+            scale = 0.4 if parameter.dim() == 2 and any(part in name for part in ("attn.qkv", "q_proj", "k_proj", "rel_pos_")) else 0.1
             parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 or "rope" in name else 0.3))
     return model.eval()
 
@@ -127,7 +129,7 @@ def write(name, architecture, arguments):
         (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
         return
     other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)
-    if not naflex:
+    if not naflex and not architecture.startswith("samvit"):
         model.set_input_size(img_size=RESIZED)
     np.save(folder / "resized_input.npy", other)
     np.save(folder / f"resized_{what}.npy", computed(model.double(), other))

@@ -39,10 +39,12 @@ TOWERS = {
                                                  "use_mean_pooling": False}, ("tokens",)),
     "hf_owlvit": ("OwlViTVisionModel", {}, ("tokens", "features")),
     "hf_owlv2": ("Owlv2VisionModel", {"hidden_act": "gelu"}, ("tokens", "features")),
+    "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
+               ("tokens",)),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
 }
-FIXED_SIZE = ("hf_beit", "hf_beit_classifier", "hf_data2vec")  # relative positions are for one
+FIXED_SIZE = ("hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
@@ -70,7 +72,10 @@ def results(tower, images, resized, kept):
     with torch.no_grad():
         out = tower(torch.from_numpy(images).double(), **arguments)
     named = {"tokens": "last_hidden_state", "features": "pooler_output", "logits": "logits"}
-    return {name: getattr(out, named[name]).numpy() for name in kept}
+    found = {name: getattr(out, named[name]).numpy() for name in kept}
+    if found.get("tokens", np.zeros(0)).ndim == 4:  # laid out as a picture: the patches are rows
+        found["tokens"] = found["tokens"].reshape(*found["tokens"].shape[:2], -1).transpose(0, 2, 1)
+    return found
 
 
 def save_array(path, values, kind):
