@@ -194,6 +194,7 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
         {"timm", "timm"},
         {"timm_convolutions", "timm"},
         {"timm_naflex", "timm"},
+        {"timm_sam", "timm"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},
         {"meta_dinov3", "hf-dinov3-fast"},

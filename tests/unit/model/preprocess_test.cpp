@@ -195,6 +195,7 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(name("meta_dinov3") == "profile hf-dinov3-fast");
   CHECK(name("hf_beit") == "profile siglip");
   CHECK(name("timm_naflex") == "profile timm");
+  CHECK(name("timm_sam") == "profile timm");
   CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
   CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
   config.image_height = config.image_width = 518;
