@@ -15,12 +15,12 @@ std::vector<OpCase> neighbourhoods_cases() {
         const Windows windows = same_windows(7, 10, 3, 2);
         const Shape shape = planar ? Shape{2, 3, 7, 10} : Shape{2, 70, channels};
         const HostTensor x = random_tensor(shape, in, 1);
-        OpCase op_case = one_result(
-            std::to_string(channels) + " channels to " + std::string(name_of(out)), {{x}},
-            reference::neighbourhoods(x.values, windows, channels, planar),
-            [=](Graph& graph, std::span<const ValueId> ids) {
-              return neighbourhoods(graph, "y", ids[0], windows, {.planar = planar, .out = out});
-            });
+        OpCase op_case =
+            one_result(std::to_string(channels) + " channels to " + std::string(name_of(out)), {{x}},
+                       reference::neighbourhoods(x.values, windows, channels, planar),
+                       [=](Graph& graph, std::span<const ValueId> ids) {
+                         return neighbourhoods(graph, "y", ids[0], windows, {.planar = planar, .out = out});
+                       });
         op_case.exact = in == out || out == DType::f32;  // drivers round to f16 as they like
         cases.push_back(std::move(op_case));
       }

@@ -32,7 +32,7 @@ TEST_CASE("derivatives of activations match the float64 reference in every shape
   for (const Activation activation : activations) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       for (const Shape& shape : {Shape{1}, Shape{3}, Shape{5, 197}, Shape{2, 50, 384}, Shape{4099}}) {
-        const double low = shape.elements() == 1 ? 1 : -6;
+        const double low = shape.elements() < 4 ? 1 : -6;
         test::check_op(op_activation_gradient, op_case(activation, test::random_tensor(shape, dtype, 2),
                                                        test::random_tensor(shape, dtype, 1, low, 6)));
       }
@@ -45,6 +45,7 @@ TEST_CASE("derivatives of activations keep their precision where they are small"
     // Not around -0.75, where that of GELU crosses zero.
     for (const auto& [low, high] :
          {std::pair{-1e-3, 1e-3}, {0.3, 0.4}, {1.2, 1.9}, {-4.0, -2.5}, {6.0, 8.0}}) {
+      if (activation == Activation::relu && high < 0) continue;  // 0 everywhere
       test::check_op(op_activation_gradient, op_case(activation, test::random_tensor({9973}, DType::f32, 2),
                                                      test::random_tensor({9973}, DType::f32, 1, low, high)));
     }

@@ -31,8 +31,8 @@ TEST_CASE("activations match the float64 reference in every shape") {
   for (const Activation activation : activations) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       for (const Shape& shape : {Shape{1}, Shape{3}, Shape{5, 197}, Shape{2, 50, 384}, Shape{4099}}) {
-        // A lone element is kept from the tail, where f16 has only subnormal numbers left.
-        const double low = shape.elements() == 1 ? 1 : -6;
+        // Few elements are kept from the tail, where f16 has only subnormal numbers left, and ReLU none.
+        const double low = shape.elements() < 4 ? 1 : -6;
         test::check_op(op_unary, activation_case(activation, test::random_tensor(shape, dtype, 1, low, 6)));
       }
     }
@@ -42,6 +42,7 @@ TEST_CASE("activations match the float64 reference in every shape") {
 TEST_CASE("activations keep their precision where they are small") {
   for (const Activation activation : activations) {
     for (const auto& [low, high] : {std::pair{-1e-3, 1e-3}, {0.3, 0.4}, {-1.3, -0.5}, {-4.0, -2.5}}) {
+      if (activation == Activation::relu && high < 0) continue;  // 0 everywhere
       test::check_op(op_unary,
                      activation_case(activation, test::random_tensor({9973}, DType::f32, 1, low, high)));
     }
