@@ -1,6 +1,6 @@
 #include "runtime/check/cases.h"
-#include "runtime/check/reference_grid.h"
 #include "runtime/ops/attention/grid_bias.h"
+#include "runtime/ops/moves/reference_grid.h"
 
 namespace vitrine {
 

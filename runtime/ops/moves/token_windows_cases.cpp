@@ -1,5 +1,5 @@
 #include "runtime/check/cases.h"
-#include "runtime/check/reference_grid.h"
+#include "runtime/ops/moves/reference_grid.h"
 #include "runtime/ops/moves/token_windows.h"
 
 namespace vitrine {

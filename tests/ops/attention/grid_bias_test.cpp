@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
-#include "runtime/check/reference_grid.h"
+#include "runtime/ops/moves/reference_grid.h"
 #include "runtime/util/error.h"
 #include "tests/support/op_test.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/check/reference_grid.h"
+#include "runtime/ops/moves/reference_grid.h"
 
 namespace vitrine::reference {
 namespace {
