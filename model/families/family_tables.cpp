@@ -121,6 +121,9 @@ const Family& timm_sam() {
     };
     at(Module::norm).parts = {"neck."};
     at(Module::head).parts = {"head.fc."};
+    // As Vitrine writes them.
+    at(Module::norm).alternative = {"norm."};
+    at(Module::head).alternative = {"head."};
     sam.paths.insert(sam.paths.end(), {{Module::relative_height, {"blocks.*.attn.rel_pos_h"}},
                                        {Module::relative_width, {"blocks.*.attn.rel_pos_w"}},
                                        {Module::neck_linear, {"neck.0."}},

@@ -448,7 +448,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (!naming.family->periods.empty() && model.config.rotary != Rotary::none)
     check_periods(*files, unwrapped.name_in_file(std::string(naming.family->periods)), model.config, file);
   const Grid own_grid = grid_of(model.config);
-  const Grid stored_grid = naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
+  Grid stored_grid = naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
+  if (stored_grid.height == 0) stored_grid = own_grid;  // rows of a matrix, as Vitrine writes them
   auto parts = match_tensors(shapes, model.config, naming, file);
   for (auto& [parameter, of_it] : parts) {
     for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);

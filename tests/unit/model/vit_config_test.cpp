@@ -54,10 +54,12 @@ TEST_CASE("the option --set reads every field that fields_of writes") {
   config.stochastic_depth = 0.25;
   config.stem = Stem::bit;
   config.stem_blocks = {3, 4, 9};
+  config.global_blocks = {2, 5, 11};
+  config.window = 14;
   ViTConfig copy;
   for (const auto& [key, value] : fields_of(config)) set_field(copy, key + "=" + value);
   CHECK(copy == config);
-  CHECK(fields_of(config).size() == 69);
+  CHECK(fields_of(config).size() == 73);
 }
 
 TEST_CASE("the option --set names the field, what was found and what was expected") {
