@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> int:
-    kind, folder, program = sys.argv[1], str(Path(sys.argv[2]).resolve()), sys.argv[3]
+    kind, folder, program = sys.argv[1], *(str(Path(path).resolve()) for path in sys.argv[2:4])
     needed = {"pytest": ["numpy", "PIL", "pytest"], "doctest": ["numpy", "PIL", "pytest"], "mypy": ["numpy", "mypy"]}[kind]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
