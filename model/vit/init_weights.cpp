@@ -66,7 +66,7 @@ bool is_token(Module module) {
 uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
   switch (parameter.module) {
     case Module::patch:
-      return parameter.shape.elements() / c.dim;
+      return c.stem_channels() * (c.patch_height / c.stem_stride()) * (c.patch_width / c.stem_stride());
     case Module::q:
     case Module::k:
     case Module::v:
