@@ -195,7 +195,7 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
       c.relative_bias == RelativeBias::none ? "" : " + the bias of where patches lie to each other";
   const uint64_t k_at = tensors.contains("k") ? 0 : c.key_columns();
   const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
-  if (n != c.tokens()) {
+  if (c.window != 0 && n != c.tokens()) {
     steps.push_back({"windows", "the grid cut into windows, zeros beyond it", {batch, n, c.dim}});
   }
   steps.push_back({"q", "the queries" + made, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
