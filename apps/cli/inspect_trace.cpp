@@ -14,6 +14,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine::cli {
 namespace {

@@ -15,11 +15,6 @@ DecodeOptions decode_options(const PictureFlags& flags) {
   return options;
 }
 
-Picture picture_for(Image image, uint64_t channels) {
-  if (channels == 1) make_grey(image);
-  return {image.width, image.height, std::move(image.pixels)};
-}
-
 Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common) {
   ModelOptions options = model_options_of(flags, common);
   options.profile = pictures.profile;

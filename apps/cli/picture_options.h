@@ -6,7 +6,6 @@
 
 #include "apps/cli/model_options.h"
 #include "images/image.h"
-#include "model/pictures/picture_input.h"
 #include "model/pictures/preprocess.h"
 
 namespace vitrine::cli {
@@ -20,9 +19,6 @@ struct PictureFlags {
 void add_picture_flags(CLI::App& command, PictureFlags& flags);
 
 DecodeOptions decode_options(const PictureFlags& flags);
-
-// As a model of this many channels looks at it.
-Picture picture_for(Image image, uint64_t channels);
 
 // One that pictures can be shown to, with --profile's preprocessing where that is given.
 Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common);

@@ -12,6 +12,7 @@
 #include "images/picture_files.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine::cli {
 

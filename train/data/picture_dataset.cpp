@@ -8,6 +8,11 @@
 
 namespace vitrine {
 
+Picture picture_for(Image image, uint64_t channels) {
+  if (channels == 1) make_grey(image);
+  return {.width = image.width, .height = image.height, .pixels = std::move(image.pixels)};
+}
+
 PictureDataset::PictureDataset(std::string name, const DatasetOptions& options) : room_(options.kept_bytes) {
   name_ = std::move(name);
   shape_ = options.shape;
@@ -43,11 +48,9 @@ std::shared_ptr<const Picture> PictureDataset::picture(uint64_t i) const {
     if (const auto kept = kept_.find(i); kept != kept_.end()) return kept->second;
   }
   Image image = as_data_file([&] { return decode(i); });
-  if (shape_.channels == 1) make_grey(image);
   // Said here, where the file's name is known.
   as_data_file([&] { return picture_geometry(*preprocess_, image.height, image.width, name_of(i)); });
-  auto decoded = std::make_shared<const Picture>(
-      Picture{.width = image.width, .height = image.height, .pixels = std::move(image.pixels)});
+  auto decoded = std::make_shared<const Picture>(picture_for(std::move(image), shape_.channels));
   const std::lock_guard lock(mutex_);
   // Another thread may have been at it.
   if (decoded->pixels.size() <= room_ && kept_.emplace(i, decoded).second) room_ -= decoded->pixels.size();

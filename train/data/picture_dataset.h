@@ -22,6 +22,9 @@ auto as_data_file(const Work& work) {
   }
 }
 
+// As a model of this many channels looks at it.
+Picture picture_for(Image image, uint64_t channels);
+
 class PictureDataset : public Dataset {
  public:
   // On the host: for a few pictures to look at, and for statistics. A training has the device do it.

@@ -8,6 +8,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "runtime/vk/device.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -79,13 +80,8 @@ LookResult ModelSession::look(Image image, const std::string& name, Progress& pr
     };
   };
   LookResult result;
-  Picture picture{image.width, image.height, image.pixels};
-  if (model().config.channels == 1) {
-    Image grey = image;
-    make_grey(grey);
-    picture.pixels = std::move(grey.pixels);
-  }
-  if (!view_->look(std::move(picture), name, saying(""), saying("loading weights, compiling shaders")))
+  if (!view_->look(picture_for(image, model().config.channels), name, saying(""),
+                   saying("loading weights, compiling shaders")))
     throw Cancelled{};
   progress.set_done(1);  // nobody asks a model of one slice
   result.region = view_->region();
