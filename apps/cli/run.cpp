@@ -21,19 +21,6 @@ struct RunFlags {
   bool json = false, check_range = false;
 };
 
-std::vector<uint64_t> output_shape(const ViTConfig& c, Result result, uint64_t images) {
-  switch (result) {
-    case Result::logits:
-    case Result::probabilities:
-      return {images, c.classes};
-    case Result::features:
-      return {images, c.feature_width()};
-    case Result::tokens:
-      return {images, c.tokens(), c.result_width()};
-  }
-  return {};
-}
-
 void run(const RunFlags& flags, const CommonOptions& common) {
   const std::optional<Result> what = result_of(flags.model);
   const PlanOptions plan = plan_options(flags.model);
@@ -52,7 +39,7 @@ void run(const RunFlags& flags, const CommonOptions& common) {
   const std::vector<float> values = runner.run(images, flags.batch);
   if (flags.check_range) std::fprintf(stderr, "vitrine: range: %s\n", range_sentence(runner.guard()).c_str());
   const std::vector<uint64_t> shape =
-      output_shape(model.config, runner.result(), images.size() / runner.image_elements());
+      result_shape(model.config, runner.result(), images.size() / runner.image_elements());
   write_npy(flags.output, shape, values);
 
   if (flags.json) {

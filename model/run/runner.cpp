@@ -70,17 +70,9 @@ uint64_t Runner::image_elements() const {
 }
 
 uint64_t Runner::result_elements() const {
-  const ViTConfig& c = model_.config;
-  switch (result()) {
-    case Result::logits:
-    case Result::probabilities:
-      return c.classes;
-    case Result::features:
-      return c.feature_width();
-    case Result::tokens:
-      return c.tokens() * c.result_width();
-  }
-  return 0;
+  uint64_t elements = 1;
+  for (const uint64_t extent : result_shape(model_.config, result(), 1)) elements *= extent;
+  return elements;
 }
 
 bool Runner::check_range(std::span<const float> images) {

@@ -46,6 +46,19 @@ Result natural_result(const ViTConfig& config) {
   return config.softmax_output ? Result::probabilities : Result::logits;
 }
 
+std::vector<uint64_t> result_shape(const ViTConfig& config, Result result, uint64_t images) {
+  switch (result) {
+    case Result::logits:
+    case Result::probabilities:
+      return {images, config.classes};
+    case Result::features:
+      return {images, config.feature_width()};
+    case Result::tokens:
+      return {images, config.tokens(), config.result_width()};
+  }
+  return {};
+}
+
 VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
     : ModuleBase(c, std::move(name)), patch_embed_(c, path("patch_embed")) {
   blocks_.reserve(c.depth);

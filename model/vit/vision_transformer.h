@@ -36,6 +36,8 @@ std::optional<Result> result_named(std::string_view name);
 // What the model's own forward pass returns: features without classes, probabilities where softmax is
 // part of the model, else logits.
 Result natural_result(const ViTConfig& config);
+// Of so many images, the extents above.
+std::vector<uint64_t> result_shape(const ViTConfig& config, Result result, uint64_t images);
 
 // Somebody who looks into a block while a model's graph is built.
 struct BlockTap {

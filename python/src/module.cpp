@@ -30,6 +30,11 @@ using Errors = std::vector<std::pair<uint64_t, std::string>>;
 // An array that owns its numbers: they are moved into it.
 template <typename T>
 nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std::vector<size_t> shape) {
+  size_t elements = 1;
+  for (const size_t extent : shape) elements *= extent;
+  if (elements != values.size())
+    throw Error(ErrorCode::failed, "found " + std::to_string(values.size()) + " numbers, expected " +
+                                       std::to_string(elements) + " of an array");
   auto owned = std::make_unique<std::vector<T>>(std::move(values));
   T* data = owned->data();
   nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
@@ -66,19 +71,6 @@ std::optional<Result> result_of(const std::optional<std::string>& name) {
   if (const auto result = result_named(*name)) return result;
   throw Error(ErrorCode::usage,
               "what: found " + in_quotes(*name) + ", expected logits, probabilities, features or tokens");
-}
-
-std::vector<size_t> shape_of(const ViTConfig& c, Result result, uint64_t rows) {
-  switch (result) {
-    case Result::logits:
-    case Result::probabilities:
-      return {rows, c.classes};
-    case Result::features:
-      return {rows, c.feature_width()};
-    case Result::tokens:
-      return {rows, c.tokens(), c.dim};
-  }
-  return {};
 }
 
 void require_size(const Images& x, const ViTConfig& c) {
@@ -129,7 +121,7 @@ std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, con
   PictureRows rows =
       released(session, [&] { return session.pictures(sources, names, result, batch, exif, check_signals); });
   const ViTConfig& c = session.model().config;
-  return {array_of(std::move(rows.values), shape_of(c, result, rows.rows)), std::move(rows.errors)};
+  return {array_of(std::move(rows.values), result_shape(c, result, rows.rows)), std::move(rows.errors)};
 }
 
 Floats run(Session& session, const Images& x, const std::optional<std::string>& what, uint64_t batch) {
@@ -138,7 +130,7 @@ Floats run(Session& session, const Images& x, const std::optional<std::string>& 
   const auto result = result_of(what);
   std::vector<float> values =
       released(session, [&] { return session.run(numbers_of(x), result, batch, check_signals); });
-  return array_of(std::move(values), shape_of(c, result.value_or(natural_result(c)), x.shape(0)));
+  return array_of(std::move(values), result_shape(c, result.value_or(natural_result(c)), x.shape(0)));
 }
 
 Floats preprocess(Session& session, nb::handle picture, bool exif) {
@@ -160,9 +152,9 @@ std::tuple<std::vector<Floats>, std::vector<Floats>> maps(Session& session, cons
   const size_t count = x.shape(0);
   std::vector<Floats> arrays, prefixes;
   for (std::vector<float>& map : all.maps) {
-    arrays.push_back(
-        array_of(std::move(map), rows ? std::vector<size_t>{count, c.patches(), c.dim}
-                                      : std::vector<size_t>{count, c.dim, c.grid_height(), c.grid_width()}));
+    arrays.push_back(array_of(std::move(map),
+                              rows ? std::vector<size_t>{count, c.patches(), all.width}
+                                   : std::vector<size_t>{count, all.width, c.grid_height(), c.grid_width()}));
   }
   for (std::vector<float>& prefix : all.prefixes) {
     prefixes.push_back(array_of(std::move(prefix), {count, c.prefix_tokens(), c.dim}));

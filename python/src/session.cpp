@@ -11,6 +11,7 @@
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine::python {
 
@@ -78,12 +79,6 @@ Image decoded(const PictureSource& source, const std::string& name, bool exif) {
     return decode_image(*bytes, name, options);
   }
   return image_of(std::get<Pixels>(source));
-}
-
-// As a model of this many channels looks at it.
-Picture shown_to(Image image, uint64_t channels) {
-  if (channels == 1) make_grey(image);
-  return {image.width, image.height, std::move(image.pixels)};
 }
 
 }  // namespace
@@ -183,7 +178,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
         } else {
           image = decoded(sources[i], names[i], exif);
         }
-        part = s.pictures->prepare(shown_to(std::move(image), s.model.config.channels), names[i]);
+        part = s.pictures->prepare(picture_for(std::move(image), s.model.config.channels), names[i]);
       } catch (const Error& error) {
         rows.errors.emplace_back(i, error.what());
         continue;
@@ -201,7 +196,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
 }
 
 Picture Session::picture_of(const PictureSource& source, const std::string& name, bool exif) const {
-  return shown_to(decoded(source, name, exif), state_->model.config.channels);
+  return picture_for(decoded(source, name, exif), state_->model.config.channels);
 }
 
 std::vector<float> Session::preprocess(const PictureSource& source, const std::string& name, bool exif) {
@@ -221,7 +216,7 @@ Session::Maps Session::maps(std::span<const float> images, const std::vector<uin
   const auto executable = look_once(s.look_weights(), s.device->pipelines, s.model, {.numbers = images},
                                     s.dtype, s.look_plan(), dense.taps(), s.warner());
   const uint64_t count = images.size() / (c.channels * c.image_height * c.image_width);
-  Maps all;
+  Maps all{.width = dense.width()};
   for (const uint64_t layer : layers) {
     std::vector<float>& maps = all.maps.emplace_back();
     std::vector<float>& prefixes = all.prefixes.emplace_back();
@@ -249,7 +244,7 @@ AttentionResult Session::attention(const PictureSource& source, const std::strin
   options.rows = choice.token ? MapRows{.first = *choice.token} : every_row ? all_rows(c) : pooled_rows(c);
   const AttentionMaps maps(c, options);
   const auto executable = look_once(s.look_weights(), s.device->pipelines, s.model,
-                                    {.picture = shown_to(image, c.channels), .name = name}, s.dtype,
+                                    {.picture = picture_for(image, c.channels), .name = name}, s.dtype,
                                     s.look_plan(), maps.taps(), s.warner());
   AttentionResult result;
   result.weights = maps.weights(*executable, choice.layer);

@@ -78,6 +78,7 @@ class Session {
   // As `vitrine features`: each layer's maps of all images, and the tokens in front of the patches.
   struct Maps {
     std::vector<std::vector<float>> maps, prefixes;  // one a layer
+    uint64_t width = 0;                              // of each patch's vector
   };
   Maps maps(std::span<const float> images, const std::vector<uint64_t>& layers, bool norm, bool rows);
   // As `vitrine attention`: of a layer, or rollout where there is none.

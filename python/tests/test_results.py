@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import vitrine
-from conftest import DIGITS
+from conftest import DIGITS, TREE
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -139,3 +139,13 @@ def test_half(tool: Tool, tmp_path: Path) -> None:
     tool("run", *options, "--dtype", "f16", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
     assert same(model(x), np.load(tmp_path / "y.npy"))
     assert model.dtype == "f16"
+
+
+def test_a_neck_gives_fewer_columns() -> None:
+    model = vitrine.load(TREE / "tests" / "parity" / "fixtures" / "timm_sam")
+    x = np.random.default_rng(1).standard_normal((2, 3, 32, 32), np.float32)
+    tokens = model.forward_features(x)
+    assert tokens.shape == (2, 16, 16)
+    assert model.forward_intermediates(x, [-1])[0].shape == (2, 24, 4, 4)
+    (behind,) = model.forward_intermediates(x, [-1], norm=True)
+    np.testing.assert_array_equal(behind.reshape(2, 16, 16).transpose(0, 2, 1), tokens)
