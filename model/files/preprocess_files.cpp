@@ -403,6 +403,13 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     if (const Json* pictures = object.find("image_processor"); pictures && pictures->is_object())
       return read_hugging_face_preprocess(*pictures, model_type, shown(together));
   }
+  if (family == "hf_sam") {
+    throw Error(ErrorCode::bad_file,
+                shown(path) +
+                    ": found no processor's file, and SAM's own pictures, whose longer side is scaled and "
+                    "the rest filled up, are not supported yet; --profile says which of " +
+                    profile_names() + " to take instead");
+  }
   const std::string_view profile = usual_profile(family, model_type);
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
   const bool trained_larger =

@@ -32,7 +32,8 @@ TEST_CASE("every kind of model is read back as it was written") {
     const std::string file = meta.at("model");
     Model model = open_model({.model = file == "." ? entry.path() : entry.path() / file,
                               .set = meta.at("set").get<std::vector<std::string>>()});
-    if (model.config.embedding_size) continue;  // a training drops the projection
+    if (model.config.embedding_size) continue;      // a training drops the projection
+    if (!model.preprocess_error.empty()) continue;  // and needs to know what its pictures become
     const test::TemporaryFolder folder;
     write_model_settings(folder.path(), model.config, model.preprocess, {});
     write_weights(folder.path(), model.config,

@@ -196,6 +196,10 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(name("hf_beit") == "profile siglip");
   CHECK(name("timm_naflex") == "profile timm");
   CHECK(name("timm_sam") == "profile timm");
+  // Its processor's way isn't among the profiles.
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_WITH(name("hf_sam"),
+                    ContainsSubstring("SAM's own pictures") && ContainsSubstring("--profile"));
   CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
   CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
   config.image_height = config.image_width = 518;
