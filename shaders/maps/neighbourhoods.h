@@ -1,4 +1,5 @@
-// Parameters of neighbourhoods.comp and neighbourhoods_quads.comp. What they divide by are specialization constants.
+// Parameters of neighbourhoods.comp and neighbourhoods_quads.comp. What they divide by are specialization
+// constants.
 #ifndef VITRINE_NEIGHBOURHOODS_H
 #define VITRINE_NEIGHBOURHOODS_H
 

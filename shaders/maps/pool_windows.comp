@@ -1,7 +1,7 @@
-//! variant f32 T=float OUT=float V=float EACH=1
-//! variant f16 T=float16_t OUT=float16_t V=float EACH=1 needs=storage16
-//! variant f32_quads T=vec4 OUT=vec4 V=vec4 EACH=4
-//! variant f16_quads T=f16vec4 OUT=f16vec4 V=vec4 EACH=4 needs=storage16
+//! variant f32 T=float V=float EACH=1
+//! variant f16 T=float16_t V=float EACH=1 needs=storage16
+//! variant f32_quads T=vec4 V=vec4 EACH=4
+//! variant f16_quads T=f16vec4 V=vec4 EACH=4 needs=storage16
 // The largest value, or the mean, of each window of a map, channel by channel. One invocation an element of the result,
 // or four channels of one; what lies beyond the map's edges doesn't count.
 #version 460
@@ -20,7 +20,7 @@ layout(constant_id = 6) const bool mean = false;
 
 layout(push_constant) uniform Push { PoolWindowsParams p; };
 layout(set = 0, binding = 0) readonly buffer X { T x[]; };
-layout(set = 0, binding = 1) writeonly buffer Y { OUT y[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { T y[]; };
 
 const uint pieces = channels / EACH;  // of a pixel
 
@@ -50,5 +50,5 @@ void main() {
       ++seen;
     }
   }
-  y[i] = OUT(mean ? result / float(seen) : result);
+  y[i] = T(mean ? result / float(seen) : result);
 }

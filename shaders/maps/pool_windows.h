@@ -1,4 +1,4 @@
-// Parameters of pool_windows.comp and pool_windows_quads.comp. What they divide by are specialization constants.
+// Parameters of pool_windows.comp. What it divides by are specialization constants.
 #ifndef VITRINE_POOL_WINDOWS_H
 #define VITRINE_POOL_WINDOWS_H
 
