@@ -125,11 +125,12 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
     return any;
   };
   const std::vector<Parameter> parameters = parameters_of(config.model);
-  const bool stem = std::ranges::any_of(parameters, [&](const Parameter& parameter) {
-    return parameter.aside && (parameter.module == Module::stem || parameter.module == Module::patch) &&
-           is_trained(parameter);
-  });
-  if (stem) {
+  const auto trains_aside = [&](Module module) {
+    return std::ranges::any_of(parameters, [&](const Parameter& parameter) {
+      return parameter.aside && parameter.module == module && is_trained(parameter);
+    });
+  };
+  if (trains_aside(Module::stem) || trains_aside(Module::patch)) {
     throw Error(code,
                 origin + ": found " + in_quotes(config.train) +
                     ", but the convolutions in front of the model's patches can't be trained yet, expected "
@@ -149,6 +150,15 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
                 origin + ": found " + in_quotes(config.train) +
                     ", but attention in windows and with relative positions of rows and columns can't be "
                     "trained yet, expected head or names of what lies behind the blocks");
+  }
+  // A norm or linear layer in front of the neck's convolution would need that one's derivative.
+  const auto in_neck = [](const Parameter& parameter) {
+    return parameter.module == Module::neck_linear || parameter.module == Module::neck_norm1;
+  };
+  if (trains_aside(Module::neck_convolution) || std::ranges::any_of(trained, in_neck)) {
+    throw Error(code,
+                origin + ": found " + in_quotes(config.train) +
+                    ", but the neck's convolution has no derivative yet, expected head or names behind it");
   }
   const auto none = std::ranges::find(fitted, false);
   if (none != fitted.end()) {

@@ -212,7 +212,6 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     const bool is_matrix = stored != tensors.end() && stored->second.size() == 2;
     if (relative && is_matrix) shape[0] = stored->second[0];  // for whichever grid: it is resampled
     if (parameter.module == Module::neck_linear && !is_matrix) shape.insert(shape.end(), {1, 1});
-    if (parameter.module == Module::neck_convolution && !is_matrix) shape = {shape[0], shape[0], 3, 3};
     if (parameter.module == Module::positions && naming.family->position_grid && !is_matrix) {
       const Grid grid = stored_positions(tensors, naming);
       shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}

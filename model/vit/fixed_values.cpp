@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/vit/neck.h"
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/stem.h"
@@ -54,6 +55,14 @@ std::vector<float> ask(const ValuesOf& values_of, const Parameter& wanted) {
 
 std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
   switch (parameter.module) {
+    case Module::neck_kernel: {
+      const Shape shape{c.neck, c.neck, neck_side, neck_side};
+      return kernel_rows(ask(values_of, {.name = parameter.name + ".weight",
+                                         .module = Module::neck_convolution,
+                                         .leaf = Leaf::weight,
+                                         .shape = shape}),
+                         shape);
+    }
     case Module::stem_kernel:
     case Module::stem_shift:
       return stem_values(parameter, c, values_of);

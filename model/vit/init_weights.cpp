@@ -76,6 +76,8 @@ uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
     case Module::fc2:
     case Module::pool_fc2:
       return c.mlp_width();
+    case Module::neck_convolution:
+      return parameter.shape.elements() / c.neck;
     case Module::pre_logits:
     case Module::embedding:
       return c.pooled_width();

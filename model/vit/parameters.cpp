@@ -16,7 +16,8 @@ bool Parameter::is_norm() const {
 
 bool Parameter::is_matrix() const {
   if (module == Module::stem) return false;  // no product reads it as it is
-  return module == Module::stem_kernel || (leaf == Leaf::weight && !is_norm());
+  return module == Module::stem_kernel || module == Module::neck_kernel ||
+         (leaf == Leaf::weight && !is_norm());
 }
 
 std::string_view canonical_path(Module module) {
@@ -61,6 +62,7 @@ std::string_view canonical_path(Module module) {
       return "neck.0";
     case Module::neck_norm1:
       return "neck.1";
+    case Module::neck_kernel:
     case Module::neck_convolution:
       return "neck.2";
     case Module::neck_norm2:

@@ -52,6 +52,7 @@ enum class Module : uint8_t {
   scale2,  // of a block
   neck_linear,
   neck_norm1,
+  neck_kernel,  // computed of the next one: the convolution's weight as a product's
   neck_convolution,
   neck_norm2,  // behind the blocks
   norm,

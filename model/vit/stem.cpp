@@ -252,12 +252,15 @@ ValueId ConvolutionalStem::operator()(GraphBuilder& builder, ValueId image, DTyp
   return x.x;
 }
 
+std::vector<float> kernel_rows(const std::vector<float>& weight, const Shape& shape) {
+  return as_rows(weight, shape, std::vector<double>(shape[0]), std::vector<double>(shape[0], 1.0));
+}
+
 std::vector<float> stem_values(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
   const std::string& name = parameter.name;
   const auto is = [&](const std::string& at) {
     return name.ends_with(at) && (name.size() == at.size() || name[name.size() - at.size() - 1] == '.');
   };
-  const std::vector<double> zeros(parameter.shape[0]), ones(parameter.shape[0], 1.0);
   const uint64_t outputs = parameter.shape[0];
   for (const StemLayer& layer : stem_layers(c)) {
     const auto beside = [&](const std::string& from, const std::string& to) {
@@ -276,17 +279,18 @@ std::vector<float> stem_values(const Parameter& parameter, const ViTConfig& c, c
     const Shape shape{layer.out, layer.in, layer.kernel, layer.kernel};
     const auto weight = ask(values_of, stem_parameter(name + ".weight", Leaf::weight, shape));
     if (!standardises(c))
-      return as_rows(weight, shape, zeros, batch_factors(beside(layer.at, layer.norm), outputs, values_of));
+      return as_rows(weight, shape, std::vector<double>(outputs),
+                     batch_factors(beside(layer.at, layer.norm), outputs, values_of));
     const auto [means, factors] = moments_of(weight, outputs);
     return as_rows(weight, shape, means, factors);
   }
   // The patches'.
   const uint64_t stride = c.stem_stride();
   const Shape shape{c.dim, c.stem_channels(), c.patch_height / stride, c.patch_width / stride};
-  return as_rows(
+  return kernel_rows(
       ask(values_of,
           {.name = name + ".weight", .module = Module::patch, .leaf = Leaf::weight, .shape = shape}),
-      shape, zeros, ones);
+      shape);
 }
 
 }  // namespace vitrine

@@ -52,6 +52,9 @@ class ConvolutionalStem : public ModuleBase {
   std::vector<StemLayer> layers_;
 };
 
+// A convolution's weight, [out, in, height, width], as a product's of neighbourhoods() with it.
+std::vector<float> kernel_rows(const std::vector<float>& weight, const Shape& shape);
+
 // A fixed parameter's values: Module::stem_kernel's or stem_shift's.
 std::vector<float> stem_values(const Parameter& parameter, const ViTConfig& config,
                                const ValuesOf& values_of);

@@ -127,6 +127,35 @@ TEST_CASE("convolutions in front of the patches stay as they are, and all can't 
   CHECK_THROWS_AS(trained_parameters(config), Error);
 }
 
+TEST_CASE("of an encoder with windows and a neck the head alone is trained, and the rest refused by name") {
+  TrainConfig config = three_blocks("head");
+  ViTConfig& model = config.model;
+  model.image_height = model.image_width = 16;
+  model.patch_height = model.patch_width = 4;
+  model.class_token = model.final_norm = false;
+  model.pool = Pool::mean;
+  model.relative_bias = RelativeBias::decomposed;
+  model.window = 3;
+  model.global_blocks = {1};
+  model.neck = 8;
+  model.validate("the test");
+  for (const Parameter& parameter : trained_parameters(config)) CHECK(parameter.name.starts_with("head."));
+  const auto refusal = [&](const char* train) -> std::string {
+    config.train = train;
+    try {
+      trained_parameters(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "not refused";
+  };
+  for (const char* train : {"all", "last:1", "blocks.2.*,head.*"})
+    CHECK_THAT(refusal(train), ContainsSubstring("attention in windows"));
+  for (const char* train : {"neck.*,head.*", "neck.0.*", "neck.1.*", "neck.2.*"})
+    CHECK_THAT(refusal(train), ContainsSubstring("neck's convolution"));
+  CHECK(refusal("neck.3.*,head.*") == "not refused");
+}
+
 TEST_CASE("what isn't trained has no state, no gradient and no way back through it") {
   const auto graph_of = [](const std::string& train) {
     const TrainConfig config = three_blocks(train);
