@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -132,6 +133,22 @@ Image black_image(uint32_t width, uint32_t height) {
 Image decode_image(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options) {
   Decoded decoded = decode(file, name, options);
   return turned(std::move(decoded.image), decoded.orientation);
+}
+
+ImagePart decode_part(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options,
+                      const ChooseArea& choose, std::vector<uint8_t> memory) {
+  bool chosen = false;
+  if (is_jpeg(file)) {
+    const ChooseArea once = [&](uint32_t height, uint32_t width) {
+      chosen = true;
+      return choose(height, width);
+    };
+    std::optional<ImagePart> part = decode_jpeg_part(file, name, options, once, std::move(memory));
+    if (part) return std::move(*part);
+  }
+  ImagePart whole{.image = decode_image(file, name, options)};
+  if (!chosen) choose(whole.image.height, whole.image.width);
+  return whole;
 }
 
 uint64_t claimed_pixels(FileBytes file) {

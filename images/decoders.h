@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +20,13 @@ bool is_webp(FileBytes file);
 
 // The orientation is 1 where options.exif is off.
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options);
+// The rectangle that is chosen and what lies around it in the same blocks, or nothing where the whole is to
+// be decoded: to tell what is wrong with it, to turn it, or because its pixels come in several passes.
+std::optional<ImagePart> decode_jpeg_part(FileBytes file, const std::string& name,
+                                          const DecodeOptions& options, const ChooseArea& choose,
+                                          std::vector<uint8_t> memory);
 Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions& options);
 Decoded decode_webp(FileBytes file, const std::string& name, const DecodeOptions& options);
-
-// The whole file, or its beginning if that is no picture's. Error(failed) if it cannot be read or is too
-// large for a picture.
-std::vector<std::byte> read_picture_file(const std::filesystem::path& path);
 
 // The pixels that the file's header claims; 0 where it is not one that can be read.
 uint64_t claimed_pixels(FileBytes file);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,29 @@ Image decode_image(const std::filesystem::path& path, const DecodeOptions& optio
 // The same for a file that is in memory already; `name` stands for it in messages.
 Image decode_image(std::span<const std::byte> file, const std::string& name,
                    const DecodeOptions& options = {});
+
+// A rectangle of a picture.
+struct ImageArea {
+  uint32_t top = 0, left = 0, height = 0, width = 0;
+};
+// Told a picture's size, which rectangle of it is going to be looked at.
+using ChooseArea = std::function<ImageArea(uint32_t height, uint32_t width)>;
+
+// A picture, or what there is of one: the rectangle that begins at this pixel of it.
+struct ImagePart {
+  Image image;
+  uint32_t top = 0, left = 0;
+};
+
+// At least that rectangle of the picture, with the bytes that decode_image() has there: of a JPEG what lies
+// around it is left out where it can be, which is quicker, and nobody learns then what is broken below it.
+// `choose` is called once. `memory` is for the pixels, where they are a JPEG's.
+ImagePart decode_part(std::span<const std::byte> file, const std::string& name, const DecodeOptions& options,
+                      const ChooseArea& choose, std::vector<uint8_t> memory = {});
+
+// The whole file, or its beginning if that is no picture's. Error(failed) if it cannot be read or is too
+// large for a picture.
+std::vector<std::byte> read_picture_file(const std::filesystem::path& path);
 
 // A picture as its file stores it, and how the file's EXIF data asks to turn it (turned() of images/exif.h):
 // 1 to 8, 1 where it says nothing.

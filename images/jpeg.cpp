@@ -10,6 +10,8 @@
 #include <array>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "images/decoders.h"
@@ -89,6 +91,29 @@ class JpegReader {
     return guarded(&JpegReader::run_pixels);
   }
 
+  // Whether rows and columns can be left out: all components in one pass, its end where the file's is.
+  bool may_skip() const {
+    return jpeg_.progressive_mode == FALSE && jpeg_.arith_code == FALSE && jpeg_.num_components != 4 &&
+           jpeg_.comps_in_scan == jpeg_.num_components;
+  }
+  // The blocks that the rectangle lies in and one more on each side but the lower: the color of pixels at a
+  // part's edge is made without the neighbours that it has in the whole.
+  ImageArea blocks_around(const ImageArea& area) const {
+    const uint32_t across = DCTSIZE * static_cast<uint32_t>(jpeg_.max_h_samp_factor),
+                   down = DCTSIZE * static_cast<uint32_t>(jpeg_.max_v_samp_factor);
+    const auto before = [](uint32_t at, uint32_t block) { return std::max(at / block, 1u) * block - block; };
+    const uint32_t top = before(area.top, down), left = before(area.left, across);
+    const uint32_t right =
+        std::min((area.left + area.width + across - 1) / across * across + across, width());
+    return {.top = top, .left = left, .height = area.top + area.height - top, .width = right - left};
+  }
+  // Needs an image of the size of these blocks. Anything that isn't as it should be is Step::broken.
+  Step read_part(Image& image, const ImageArea& blocks) {
+    image_ = &image;
+    blocks_ = blocks;
+    return guarded(&JpegReader::run_part);
+  }
+
   uint32_t width() const { return jpeg_.image_width; }
   uint32_t height() const { return jpeg_.image_height; }
   int components() const { return jpeg_.num_components; }
@@ -140,6 +165,20 @@ class JpegReader {
     return Step::done;
   }
 
+  Step run_part() {
+    jpeg_.out_color_space = JCS_EXT_RGBA;
+    if (jpeg_start_decompress(&jpeg_) == FALSE) return Step::broken;
+    JDIMENSION left = blocks_.left, width = blocks_.width;
+    jpeg_crop_scanline(&jpeg_, &left, &width);
+    if (left != blocks_.left || width != blocks_.width) return Step::broken;
+    if (blocks_.top != 0 && jpeg_skip_scanlines(&jpeg_, blocks_.top) != blocks_.top) return Step::broken;
+    for (; row_ < blocks_.height; row_++) {
+      uint8_t* row = image_->pixels.data() + size_t{row_} * width * 4;
+      if (jpeg_read_scanlines(&jpeg_, &row, 1) != 1) return Step::broken;
+    }
+    return errors_.base.num_warnings == 0 ? Step::done : Step::broken;
+  }
+
   // Adobe stores ink inverted, 255 for none, and everybody else followed; so Pillow always takes it
   // that way. Its rule for CMYK is multiplication, rounded as in MULDIV255.
   static void rgb_from_cmyk(uint8_t* pixel, uint32_t count) {
@@ -159,8 +198,28 @@ class JpegReader {
   jpeg_progress_mgr progress_{};
   JpegErrors errors_{};
   Image* image_ = nullptr;
+  ImageArea blocks_;
   uint32_t row_ = 0;
 };
+
+void check(JpegReader::Step step, const JpegReader& reader, const std::string& name,
+           const std::string& where) {
+  if (step == JpegReader::Step::truncated)
+    refuse_picture(name, "the JPEG ends " + where + ": the file is truncated");
+  if (step == JpegReader::Step::broken)
+    refuse_picture(name, "the JPEG is broken " + where + " (" + reader.words() + ")");
+}
+
+void read_checked_header(JpegReader& reader, FileBytes file, const std::string& name,
+                         const DecodeOptions& options) {
+  const JpegFrame frame = read_jpeg_markers(file, name);
+  check_size(frame.width, frame.height, name, options);
+  check(reader.read_header(), reader, name, "in its header");
+  if (reader.width() != frame.width || reader.height() != frame.height ||
+      reader.components() != static_cast<int>(frame.components)) {
+    refuse_picture(name, "the JPEG has two frame headers that do not agree");
+  }
+}
 
 }  // namespace
 
@@ -179,27 +238,31 @@ uint64_t claimed_jpeg_pixels(FileBytes file) {
 }
 
 Decoded decode_jpeg(FileBytes file, const std::string& name, const DecodeOptions& options) {
-  const JpegFrame frame = read_jpeg_markers(file, name);
-  check_size(frame.width, frame.height, name, options);
   JpegReader reader(file, options.exif);
-  const auto check = [&](JpegReader::Step step, const std::string& where) {
-    if (step == JpegReader::Step::truncated) {
-      refuse_picture(name, "the JPEG ends " + where + ": the file is truncated");
-    }
-    if (step == JpegReader::Step::broken) {
-      refuse_picture(name, "the JPEG is broken " + where + " (" + reader.words() + ")");
-    }
-  };
-  check(reader.read_header(), "in its header");
-  if (reader.width() != frame.width || reader.height() != frame.height ||
-      reader.components() != static_cast<int>(frame.components)) {
-    refuse_picture(name, "the JPEG has two frame headers that do not agree");
-  }
+  read_checked_header(reader, file, name, options);
   Decoded decoded{.image = empty_image(reader.width(), reader.height())};
   if (options.exif) decoded.orientation = exif_orientation(reader.exif());
   const JpegReader::Step step = reader.read_pixels(decoded.image);
-  check(step, "after row " + std::to_string(reader.rows()) + " of " + std::to_string(reader.height()));
+  check(step, reader, name,
+        "after row " + std::to_string(reader.rows()) + " of " + std::to_string(reader.height()));
   return decoded;
+}
+
+std::optional<ImagePart> decode_jpeg_part(FileBytes file, const std::string& name,
+                                          const DecodeOptions& options, const ChooseArea& choose,
+                                          std::vector<uint8_t> memory) {
+  constexpr std::array<std::byte, 2> end{std::byte{0xff}, std::byte{0xd9}};
+  if (!std::ranges::equal(file.last(std::min(file.size(), end.size())), end)) return std::nullopt;
+  JpegReader reader(file, options.exif);
+  read_checked_header(reader, file, name, options);
+  if (!reader.may_skip() || (options.exif && exif_orientation(reader.exif()) != 1)) return std::nullopt;
+  const ImageArea blocks = reader.blocks_around(choose(reader.height(), reader.width()));
+  ImagePart part{.image = {.width = blocks.width, .height = blocks.height, .pixels = std::move(memory)},
+                 .top = blocks.top,
+                 .left = blocks.left};
+  part.image.pixels.resize(part.image.pixel_count() * 4);
+  if (reader.read_part(part.image, blocks) != JpegReader::Step::done) return std::nullopt;
+  return part;
 }
 
 }  // namespace vitrine
