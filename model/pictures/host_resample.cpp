@@ -148,12 +148,12 @@ ResampleTaps unchanged(uint32_t size) {
 
 }  // namespace
 
-std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_t width,
-                                       const PreparedPicture& prepared, [[maybe_unused]] bool plain) {
+void resample_on_host(std::span<const uint8_t> pixels, uint32_t width, const PreparedPicture& prepared,
+                      std::vector<uint32_t>& out, [[maybe_unused]] bool plain) {
   const ResampleTaps& columns = prepared.resample.columns;
   const ResampleTaps& rows = prepared.resample.rows;
   const size_t across = columns.lines.size(), bytes = 4 * across;
-  std::vector<uint32_t> out(rows.lines.size() * across, prepared.resample.fill);
+  out.assign(rows.lines.size() * across, prepared.resample.fill);
   // The source rows that the result row at hand is made of: row r in line r % lines. Result rows ask for rows
   // further and further down, so that none is made twice; two are made at a time.
   uint32_t lines = 1;
@@ -161,8 +161,7 @@ std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_
   std::vector<uint8_t> kept(lines * bytes);
   const auto line_of = [&](uint32_t row) { return kept.data() + row % lines * bytes; };
   const auto source_of = [&](uint32_t row) {
-    const auto source = pixels.subspan((uint64_t{prepared.top} + row) * width + prepared.left);
-    return reinterpret_cast<const uint8_t*>(source.data());
+    return pixels.subspan(4 * ((uint64_t{prepared.top} + row) * width + prepared.left)).data();
   };
 #ifdef VITRINE_AVX2
   const bool by_two = !plain && __builtin_cpu_supports("avx2");
@@ -204,7 +203,6 @@ std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_
     pack_row(sums.data() + done, count - done, reinterpret_cast<uint8_t*>(result) + done);
     for (size_t x = 0; x < count / 4; ++x) result[x] |= 0xff000000;
   }
-  return out;
 }
 
 PreparedPicture unchanged_picture(uint32_t height, uint32_t width) {

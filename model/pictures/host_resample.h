@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// The result's pixels, row by row, from a whole picture that is `width` pixels wide. Keeps
-// few rows beside them. `plain`: as on a processor without wide registers, whatever this one has.
-std::vector<uint32_t> resample_on_host(std::span<const uint32_t> pixels, uint32_t width,
-                                       const PreparedPicture& prepared, bool plain = false);
+// Makes `out` the result's pixels, row by row, from a picture of four bytes a pixel that is `width` pixels
+// wide. Keeps few rows beside them. `plain`: as on a processor without wide registers, whatever this one has.
+void resample_on_host(std::span<const uint8_t> pixels, uint32_t width, const PreparedPicture& prepared,
+                      std::vector<uint32_t>& out, bool plain = false);
 
 // What leaves a picture as it is.
 PreparedPicture unchanged_picture(uint32_t height, uint32_t width);

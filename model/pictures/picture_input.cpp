@@ -15,12 +15,6 @@
 namespace vitrine {
 namespace {
 
-std::span<const uint32_t> as_pixels(const Picture& picture, std::vector<uint32_t>& aligned) {
-  aligned.resize(picture.pixels.size() / 4);
-  std::memcpy(aligned.data(), picture.pixels.data(), aligned.size() * 4);
-  return aligned;
-}
-
 std::span<uint32_t> as_words(std::span<std::byte> bytes) {
   return {reinterpret_cast<uint32_t*>(bytes.data()), bytes.size() / sizeof(uint32_t)};
 }
@@ -95,14 +89,15 @@ PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prep
 }
 
 std::vector<uint32_t> resized_on_host(const Picture& picture, const PreparedPicture& prepared) {
-  std::vector<uint32_t> aligned;
-  return resample_on_host(as_pixels(picture, aligned), picture.width, prepared);
+  std::vector<uint32_t> result;
+  resample_on_host(picture.pixels, picture.width, prepared, result);
+  return result;
 }
 
-Picture picture_of(std::span<const uint32_t> pixels, uint32_t width) {
-  Picture picture{.width = width,
-                  .height = static_cast<uint32_t>(pixels.size() / width),
-                  .pixels = std::vector<uint8_t>(pixels.size_bytes())};
+Picture picture_of(std::span<const uint32_t> pixels, uint32_t width, std::vector<uint8_t> memory) {
+  Picture picture{
+      .width = width, .height = static_cast<uint32_t>(pixels.size() / width), .pixels = std::move(memory)};
+  picture.pixels.resize(pixels.size_bytes());
   std::memcpy(picture.pixels.data(), pixels.data(), pixels.size_bytes());
   return picture;
 }

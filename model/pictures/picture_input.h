@@ -65,9 +65,10 @@ PicturePart prepare_part(const Preprocess& preprocess, Picture picture, const Pi
 PicturePart part_of(std::shared_ptr<const Picture> picture, PreparedPicture prepared,
                     const PictureCapacity& largest);
 
-// The result's pixels, resized on the host, and such pixels as a picture of this width.
+// The result's pixels, resized on the host, and such pixels as a picture of this width, which is made in
+// `memory`.
 std::vector<uint32_t> resized_on_host(const Picture& picture, const PreparedPicture& prepared);
-Picture picture_of(std::span<const uint32_t> pixels, uint32_t width);
+Picture picture_of(std::span<const uint32_t> pixels, uint32_t width, std::vector<uint8_t> memory = {});
 
 // Writes the inputs of one run. There must be as many parts as the graph's batch.
 void write_picture_input(Executable& executable, uint32_t set, std::span<const PicturePart> parts,

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "model/pictures/host_resample.h"
+#include "model/pictures/picture_input.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
 #include "tests/support/noise_picture.h"
@@ -90,8 +90,8 @@ TEST_CASE("random resized crops are torchvision's for the same numbers, and Pill
     const uint32_t to_width = entry.at("to")[0], to_height = entry.at("to")[1];
     const PreparedPicture prepared = placed(prepare_box(box, crop.filter, to_height, to_width),
                                             {.mirrored = entry.at("mirrored").get<bool>()});
-    const auto pixels = noise_picture(entry.at("seed"), width, height);
-    const std::vector<uint8_t> bytes = rgb_of(resample_on_host(pixels, width, prepared));
+    const Picture picture = picture_of(noise_picture(entry.at("seed"), width, height), width);
+    const std::vector<uint8_t> bytes = rgb_of(resized_on_host(picture, prepared));
     CHECK(fnv(std::as_bytes(std::span(bytes))) == entry.at("fnv").get<std::string>());
   }
   CHECK(whole < 20);

@@ -5,10 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
-#include "model/pictures/host_resample.h"
+#include "model/pictures/picture_input.h"
 #include "runtime/util/error.h"
 #include "tests/train/sample_files.h"
 #include "train/data/epoch_order.h"
@@ -218,10 +217,8 @@ std::vector<TakenPictures> take_pictures(const Dataset& dataset, const LoaderOpt
 }
 
 std::vector<uint8_t> seen(const PicturePart& part) {
-  std::vector<uint32_t> pixels(part.picture->pixels.size() / 4);
-  std::memcpy(pixels.data(), part.picture->pixels.data(), part.picture->pixels.size());
   std::vector<uint8_t> planes;
-  const std::vector<uint32_t> result = resample_on_host(pixels, part.picture->width, part.prepared);
+  const std::vector<uint32_t> result = resized_on_host(*part.picture, part.prepared);
   for (uint32_t c = 0; c < 2; ++c) {
     for (const uint32_t pixel : result) planes.push_back(static_cast<uint8_t>(pixel >> (16 * c)));
   }

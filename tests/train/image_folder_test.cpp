@@ -3,7 +3,7 @@
 
 #include "images/image.h"
 #include "images/png_writer.h"
-#include "model/pictures/host_resample.h"
+#include "model/pictures/picture_input.h"
 #include "runtime/util/error.h"
 #include "tests/train/sample_files.h"
 
@@ -53,7 +53,7 @@ TEST_CASE("image folders are read in the order of their names, resized and cropp
     for (size_t c = 0; c < 3; ++c) packed[p] |= uint32_t{pattern(0, 3 * p + c)} << (8 * c);
   }
   const std::vector<uint32_t> resized =
-      resample_on_host(packed, 13, prepare_picture(preprocess, 9, 13, "a picture"));
+      resized_on_host(picture_of(packed, 13), prepare_picture(preprocess, 9, 13, "a picture"));
   const std::vector<uint8_t> pixels = pixels_of(*train, 1);
   for (size_t p = 0; p < 64; ++p) {
     for (size_t c = 0; c < 3; ++c) CHECK(pixels[c * 64 + p] == (resized[p] >> (8 * c) & 255));

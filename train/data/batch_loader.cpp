@@ -15,6 +15,7 @@
 #include "runtime/ops/pictures/host_operation.h"
 #include "runtime/util/error.h"
 #include "train/data/epoch_order.h"
+#include "train/data/pixel_buffers.h"
 
 namespace vitrine {
 namespace {
@@ -43,6 +44,11 @@ SamplesOfClasses samples_of_classes(const Dataset& dataset) {
   return classes;
 }
 
+// What a thread needs for one picture after the other.
+struct HostPixels {
+  std::vector<uint32_t> resized, memory;
+};
+
 struct Rows {
   Slot* slot;
   uint32_t begin, end;
@@ -58,6 +64,7 @@ struct BatchLoader::State {
   const uint64_t sample_bytes;
   const bool moves;
   const SamplesOfClasses classes;  // where they are sampled from
+  const std::shared_ptr<PixelBuffers> results = std::make_shared<PixelBuffers>();
 
   std::mutex mutex;
   std::condition_variable finished;  // a batch is there
@@ -164,6 +171,7 @@ struct BatchLoader::State {
 
   void work() {
     std::vector<uint8_t> sample;
+    HostPixels on_host;
     while (true) {
       std::unique_lock lock(mutex);
       std::optional<Rows> rows;
@@ -176,7 +184,7 @@ struct BatchLoader::State {
       try {
         for (; row < rows->end; ++row) {
           if (options.pictures) {
-            part = read_picture(*rows->slot, row);
+            part = read_picture(*rows->slot, row, on_host);
           } else {
             read_row(*rows->slot, row, sample);
           }
@@ -222,14 +230,13 @@ struct BatchLoader::State {
     place(sample, dataset.shape(), placement, pixels);
   }
 
-  PreparedPicture prepare(const Picture& picture, uint32_t epoch, uint32_t draw) const {
+  PreparedPicture prepare(uint32_t height, uint32_t width, uint32_t epoch, uint32_t draw) const {
     if (const auto& crop = options.augmentation.resized_crop) {
-      const PictureBox box = draw_box(*crop, picture.height, picture.width, options.seed, epoch, draw);
+      const PictureBox box = draw_box(*crop, height, width, options.seed, epoch, draw);
       return prepare_box(box, crop->filter, dataset.shape().height, dataset.shape().width);
     }
     const std::optional<Preprocess>& p = dataset.preprocess();
-    return p ? prepare_picture(*p, picture.height, picture.width, dataset.name())
-             : unchanged_picture(picture.height, picture.width);
+    return p ? prepare_picture(*p, height, width, dataset.name()) : unchanged_picture(height, width);
   }
 
   std::vector<PictureOperation> operations_of(uint32_t epoch, uint32_t draw) const {
@@ -242,27 +249,32 @@ struct BatchLoader::State {
 
   // All that the device would do.
   PicturePart ready(const Picture& picture, const PreparedPicture& prepared,
-                    std::span<const PictureOperation> operations) const {
+                    std::span<const PictureOperation> operations, HostPixels& host) const {
     const SampleShape& shape = dataset.shape();
-    std::vector<uint32_t> pixels = resized_on_host(picture, prepared);
+    resample_on_host(picture.pixels, picture.width, prepared, host.resized);
     for (const PictureOperation& operation : operations)
-      apply_on_host(operation, pixels, shape.width, shape.height);
-    return {.picture = std::make_shared<const Picture>(picture_of(pixels, shape.width))};
+      apply_on_host(operation, host.resized, shape.width, shape.height, host.memory);
+    return {.picture = results->share(picture_of(host.resized, shape.width, results->take()))};
   }
 
-  PicturePart read_picture(Slot& slot, uint32_t row) const {
+  PicturePart read_picture(Slot& slot, uint32_t row, HostPixels& host) const {
     const uint32_t i = sample_of(slot, row);
     slot.labels[row] = dataset.label(i);
-    std::shared_ptr<const Picture> picture = dataset.picture(i);
     const uint32_t draw = draw_of(slot, row);
-    PreparedPicture prepared = prepare(*picture, slot.batch.epoch, draw);
+    PreparedPicture prepared;
+    PicturePatch patch = dataset.patch(i, [&](uint32_t height, uint32_t width) -> ImageArea {
+      prepared = prepare(height, width, slot.batch.epoch, draw);
+      return {prepared.top, prepared.left, prepared.resample.height, prepared.resample.width};
+    });
+    prepared.top -= patch.top;
+    prepared.left -= patch.left;
     if (moves) {
       prepared = placed(std::move(prepared),
                         draw_placement(options.augmentation, options.seed, slot.batch.epoch, draw));
     }
     const std::vector<PictureOperation> operations = operations_of(slot.batch.epoch, draw);
-    if (options.on_host) return ready(*picture, prepared, operations);
-    PicturePart part = part_of(std::move(picture), std::move(prepared), options.largest);
+    if (options.on_host) return ready(*patch.picture, prepared, operations, host);
+    PicturePart part = part_of(std::move(patch.picture), std::move(prepared), options.largest);
     const PictureAugmentation& augmentation = options.augmentation.operations;
     if (augmentation.on()) {
       const SampleShape& shape = dataset.shape();

@@ -98,8 +98,7 @@ class CsvPictures : public PictureDataset {
 
  private:
   Path path_of(uint64_t i) const { return folder_ / files_[i]; }
-  Image decode(uint64_t i) const override { return decode_image(path_of(i)); }
-  std::string name_of(uint64_t i) const override { return shown(path_of(i)); }
+  EncodedPicture encoded(uint64_t i) const override { return encoded_file(path_of(i)); }
 
   Path folder_;
   FileList files_;

@@ -1,6 +1,7 @@
 #include "train/data/dataset.h"
 
 #include <limits>
+#include <utility>
 
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
@@ -26,6 +27,12 @@ std::shared_ptr<const Picture> Dataset::picture(uint64_t i) const {
   read(i, planes);
   return std::make_shared<const Picture>(
       Picture{.width = shape_.width, .height = shape_.height, .pixels = pixels_of(planes, shape_)});
+}
+
+PicturePatch Dataset::patch(uint64_t i, const ChooseArea& choose) const {
+  std::shared_ptr<const Picture> whole = picture(i);
+  choose(whole->height, whole->width);
+  return {.picture = std::move(whole)};
 }
 
 std::filesystem::path Dataset::file(uint64_t) const { return {}; }

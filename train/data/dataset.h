@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "images/image.h"
 #include "model/pictures/picture_input.h"
 #include "model/pictures/preprocess.h"
 
@@ -29,6 +30,12 @@ struct SampleShape {
 
 // Planes, one after the other, as a picture's pixels: four bytes each. One plane is red, green and blue.
 std::vector<uint8_t> pixels_of(std::span<const uint8_t> planes, const SampleShape& shape);
+
+// A picture, or the rectangle of one that begins at this pixel.
+struct PicturePatch {
+  std::shared_ptr<const Picture> picture;
+  uint32_t top = 0, left = 0;
+};
 
 class Dataset {
  public:
@@ -52,6 +59,9 @@ class Dataset {
   virtual void read(uint64_t i, std::span<uint8_t> pixels) const = 0;
   // The sample as it is stored, in the size that it has. A grey one has the same byte three times. As read().
   virtual std::shared_ptr<const Picture> picture(uint64_t i) const;
+  // At least the rectangle that is chosen of it, once its size is known: the rest need not be decoded.
+  // `choose` is called once.
+  virtual PicturePatch patch(uint64_t i, const ChooseArea& choose) const;
   // What tells it from other data besides shape and labels, where that is cheap; or empty.
   const std::string& identity() const { return identity_; }
   // Where a sample lies that has a file of its own; empty for others.

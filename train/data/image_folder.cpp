@@ -78,8 +78,7 @@ class ImageFolder : public PictureDataset {
   Path file(uint64_t i) const override { return path_of(i); }
 
  private:
-  Image decode(uint64_t i) const override { return decode_image(path_of(i)); }
-  std::string name_of(uint64_t i) const override { return shown(path_of(i)); }
+  EncodedPicture encoded(uint64_t i) const override { return encoded_file(path_of(i)); }
 
   ptrdiff_t first_of(size_t folder) const { return static_cast<ptrdiff_t>(first_[folder]); }
 

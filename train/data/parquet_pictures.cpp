@@ -71,12 +71,12 @@ class ParquetPictures : public PictureDataset {
     return static_cast<size_t>(std::ranges::upper_bound(first_, i) - first_.begin() - 1);
   }
 
-  Image decode(uint64_t i) const override {
+  EncodedPicture encoded(uint64_t i) const override {
     const size_t t = table_of(i);
-    return decode_image(tables_[t].picture(i - first_[t]), name_of(i));
+    return {.file = tables_[t].picture(i - first_[t]), .name = name_of(i)};
   }
 
-  std::string name_of(uint64_t i) const override {
+  std::string name_of(uint64_t i) const {
     const size_t t = table_of(i);
     return tables_[t].name() + ", row " + std::to_string(i - first_[t]);
   }

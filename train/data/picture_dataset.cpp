@@ -1,10 +1,9 @@
 #include "train/data/picture_dataset.h"
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
-#include "model/pictures/host_resample.h"
+#include "runtime/util/text.h"
 
 namespace vitrine {
 
@@ -30,31 +29,72 @@ PictureDataset::PictureDataset(std::string name, const DatasetOptions& options) 
   preprocess_ = p ? *p : cover_and_crop(shape_.height, shape_.width, {0}, {1});
 }
 
+PictureDataset::EncodedPicture PictureDataset::encoded_file(const std::filesystem::path& path) {
+  return {.file = read_picture_file(path), .name = shown(path)};
+}
+
 void PictureDataset::read(uint64_t i, std::span<uint8_t> pixels) const {
   const std::shared_ptr<const Picture> picture = this->picture(i);
-  const PreparedPicture prepared = prepare_picture(*preprocess_, picture->height, picture->width, name_of(i));
-  std::vector<uint32_t> packed(picture->pixels.size() / 4);
-  std::memcpy(packed.data(), picture->pixels.data(), picture->pixels.size());
-  const std::vector<uint32_t> resized = resample_on_host(packed, picture->width, prepared);
+  const PreparedPicture prepared = prepare_picture(*preprocess_, picture->height, picture->width, name_);
+  const std::vector<uint32_t> resized = resized_on_host(*picture, prepared);
   for (uint32_t c = 0; c < shape_.channels; ++c) {
     const std::span<uint8_t> plane = pixels.subspan(c * shape_.pixels(), shape_.pixels());
     for (size_t p = 0; p < plane.size(); ++p) plane[p] = static_cast<uint8_t>(resized[p] >> (8 * c));
   }
 }
 
-std::shared_ptr<const Picture> PictureDataset::picture(uint64_t i) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto kept = kept_.find(i); kept != kept_.end()) return kept->second;
-  }
-  Image image = as_data_file([&] { return decode(i); });
-  // Said here, where the file's name is known.
-  as_data_file([&] { return picture_geometry(*preprocess_, image.height, image.width, name_of(i)); });
-  auto decoded = std::make_shared<const Picture>(picture_for(std::move(image), shape_.channels));
+std::shared_ptr<const Picture> PictureDataset::kept(uint64_t i) const {
   const std::lock_guard lock(mutex_);
-  // Another thread may have been at it.
-  if (decoded->pixels.size() <= room_ && kept_.emplace(i, decoded).second) room_ -= decoded->pixels.size();
+  const auto kept = kept_.find(i);
+  return kept == kept_.end() ? nullptr : kept->second;
+}
+
+// Said as soon as a picture's size is known, and here, where the file's name is.
+void PictureDataset::require_geometry(uint32_t height, uint32_t width, const std::string& name) const {
+  picture_geometry(*preprocess_, height, width, name);
+}
+
+std::shared_ptr<const Picture> PictureDataset::picture(uint64_t i) const {
+  if (auto kept = this->kept(i)) return kept;
+  auto decoded = as_data_file([&] {
+    const EncodedPicture from = encoded(i);
+    Image image = decode_image(from.file, from.name);
+    require_geometry(image.height, image.width, from.name);
+    return std::make_shared<const Picture>(picture_for(std::move(image), shape_.channels));
+  });
+  const std::lock_guard lock(mutex_);
+  if (decoded->pixels.size() > room_) {
+    room_ = 0;                                    // the next one asks nobody
+  } else if (kept_.emplace(i, decoded).second) {  // another thread may have been at it
+    room_ -= decoded->pixels.size();
+  }
   return decoded;
+}
+
+PicturePatch PictureDataset::patch(uint64_t i, const ChooseArea& choose) const {
+  // What is kept is kept whole: the next epoch looks at another rectangle of it.
+  std::shared_ptr<const Picture> whole = kept(i);
+  if (!whole && has_room()) whole = picture(i);
+  if (whole) {
+    choose(whole->height, whole->width);
+    return {.picture = std::move(whole)};
+  }
+  return as_data_file([&]() -> PicturePatch {
+    const EncodedPicture from = encoded(i);
+    const ChooseArea checked = [&](uint32_t height, uint32_t width) {
+      require_geometry(height, width, from.name);
+      return choose(height, width);
+    };
+    ImagePart part = decode_part(from.file, from.name, {}, checked, buffers_->take());
+    return {.picture = buffers_->share(picture_for(std::move(part.image), shape_.channels)),
+            .top = part.top,
+            .left = part.left};
+  });
+}
+
+bool PictureDataset::has_room() const {
+  const std::lock_guard lock(mutex_);
+  return room_ != 0;
 }
 
 }  // namespace vitrine

@@ -29,6 +29,10 @@ Selection::Selection(const Dataset& whole, std::vector<uint32_t> numbers)
 void Selection::read(uint64_t i, std::span<uint8_t> pixels) const { whole_.read(numbers_[i], pixels); }
 
 std::shared_ptr<const Picture> Selection::picture(uint64_t i) const { return whole_.picture(numbers_[i]); }
+
+PicturePatch Selection::patch(uint64_t i, const ChooseArea& choose) const {
+  return whole_.patch(numbers_[i], choose);
+}
 std::filesystem::path Selection::file(uint64_t i) const { return whole_.file(numbers_[i]); }
 
 std::vector<uint32_t> representative_samples(const Dataset& data, uint64_t shown, uint64_t count) {

@@ -15,6 +15,7 @@ class Selection final : public Dataset {
   Selection(const Dataset& whole, std::vector<uint32_t> numbers);
   void read(uint64_t i, std::span<uint8_t> pixels) const override;
   std::shared_ptr<const Picture> picture(uint64_t i) const override;
+  PicturePatch patch(uint64_t i, const ChooseArea& choose) const override;
   std::filesystem::path file(uint64_t i) const override;
 
  private:

@@ -247,17 +247,17 @@ class TarShards : public PictureDataset {
     return static_cast<size_t>(std::ranges::upper_bound(first_, i) - first_.begin() - 1);
   }
 
-  Image decode(uint64_t i) const override {
+  EncodedPicture encoded(uint64_t i) const override {
     const size_t s = shard_of(i);
     // Opened for each: there may be more shards than a process may have files open.
     const ByteFile shard(shards_[s], stamps_[s]);
-    return decode_image(shard.read(offsets_[i], sizes_[i]), name_in(shard, i));
+    return {.file = shard.read(offsets_[i], sizes_[i]), .name = name_in(shard, i)};
   }
   std::string name_in(const ByteFile& shard, uint64_t i) const {
     return shard.name() + ", " + in_quotes(tar_member_name(shard, offsets_[i]));
   }
 
-  std::string name_of(uint64_t i) const override { return name_in(ByteFile(shards_[shard_of(i)]), i); }
+  std::string name_of(uint64_t i) const { return name_in(ByteFile(shards_[shard_of(i)]), i); }
 
   std::vector<Path> shards_;
   std::vector<FileStamp> stamps_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/pictures/host_resample.h"
+#include "model/pictures/picture_input.h"
 #include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/json.h"
 #include "tests/support/noise_picture.h"
@@ -44,8 +45,12 @@ std::vector<uint32_t> resize(Filter filter, uint64_t seed, uint32_t width, uint3
       pictures, reference::resample_rows(pictures, source, resample_needs(picture).blocks));
   // What is resized on the host, with wide registers and without.
   const PreparedPicture prepared{.top = rows.source_begin, .left = columns.source_begin, .resample = picture};
-  const std::vector<uint32_t> whole = test::noise_picture(seed, width, height);
-  for (const bool plain : {false, true}) CHECK(resample_on_host(whole, width, prepared, plain) == result);
+  const Picture whole = picture_of(test::noise_picture(seed, width, height), width);
+  std::vector<uint32_t> on_host{1, 2, 3};
+  for (const bool plain : {false, true}) {
+    resample_on_host(whole.pixels, width, prepared, on_host, plain);
+    CHECK(on_host == result);
+  }
   return result;
 }
 
