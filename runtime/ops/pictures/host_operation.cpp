@@ -54,9 +54,10 @@ VITRINE_WIDE void sharpen_row(const uint8_t* above, const uint8_t* own, const ui
 }
 
 // The outermost pixels are not smoothed, and what is blended with itself stays.
-void sharpen(std::vector<uint32_t>& pixels, uint32_t width, uint32_t height, float alpha) {
+void sharpen(std::vector<uint32_t>& pixels, uint32_t width, uint32_t height, float alpha,
+             std::vector<uint32_t>& source) {
   if (width < 3 || height < 3) return;
-  const std::vector<uint32_t> source = pixels;
+  source = pixels;
   const auto row = [&](uint32_t y) {
     return reinterpret_cast<const uint8_t*>(source.data() + size_t{y} * width);
   };
@@ -88,16 +89,36 @@ VITRINE_AVX2 inline __m256d cubic(__m256d a, __m256d b, __m256d c, __m256d e, __
       b, _mm256_mul_pd(d, _mm256_add_pd(p2, _mm256_mul_pd(d, _mm256_add_pd(p3, _mm256_mul_pd(d, p4))))));
 }
 
+VITRINE_AVX2 inline __m256d between(__m256d a, __m256d b, __m256d d) {
+  return _mm256_add_pd(a, _mm256_mul_pd(_mm256_sub_pd(b, a), d));
+}
+
 VITRINE_AVX2 inline __m256d channels_of(const uint8_t* pixel) {
   int32_t bytes = 0;
   std::memcpy(&bytes, pixel, sizeof bytes);
   return _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
 }
 
+// The color between the pixels around a place: `at` gives that of one of them, counted from the one left of
+// and above the place. At a share of 0 what lies between is the first of the two to the bit: shears and
+// shifts move along rows alone, or along columns.
+VITRINE_AVX2 inline __m256d color_at(const auto& at, bool smoothest, double share_x, double share_y) {
+  const __m256d dx = _mm256_set1_pd(share_x), dy = _mm256_set1_pd(share_y);
+  const auto along = [&](int32_t row) __attribute__((target("avx2"), always_inline)) {
+    if (share_x == 0) return at(row, 0);
+    return smoothest ? cubic(at(row, -1), at(row, 0), at(row, 1), at(row, 2), dx)
+                     : between(at(row, 0), at(row, 1), dx);
+  };
+  if (share_y == 0) return along(0);
+  return smoothest ? cubic(along(-1), along(0), along(1), along(2), dy) : between(along(0), along(1), dy);
+}
+
 // A row moved by a filter that makes a pixel of those around a place, four channels at a time.
 VITRINE_AVX2 void move_row_smoothly(const PictureOperation& operation, const Source& source, int32_t y,
                                     uint32_t* out) {
   const AffineMatrix& m = operation.matrix;
+  const bool smoothest = operation.kind == Kind::bicubic;
+  const ptrdiff_t stride = 4 * ptrdiff_t{source.width};
   for (int32_t x = 0; x < source.width; ++x) {
     const double middle_x = x + 0.5, middle_y = y + 0.5;
     double from_x = m[0] * middle_x + m[1] * middle_y + m[2],
@@ -110,29 +131,18 @@ VITRINE_AVX2 void move_row_smoothly(const PictureOperation& operation, const Sou
     from_y -= 0.5;
     const auto left = static_cast<int32_t>(std::floor(from_x)),
                top = static_cast<int32_t>(std::floor(from_y));
-    const __m256d dx = _mm256_set1_pd(from_x - left), dy = _mm256_set1_pd(from_y - top);
-    // Where each row begins, from the pixel left of the place on, and how far each column is from there.
-    const uint8_t* rows[4];
-    ptrdiff_t columns[4];
-    for (int32_t i = 0; i < 4; ++i) {
-      rows[i] = source.at(0, top + i - 1);
-      columns[i] = 4 * ptrdiff_t{std::clamp(left + i - 1, 0, source.width - 1)};
-    }
     __m256d value;
-    if (operation.kind == Kind::bilinear) {
-      __m256d between[2];
-      for (int32_t i = 0; i < 2; ++i) {
-        const __m256d a = channels_of(rows[i + 1] + columns[1]), b = channels_of(rows[i + 1] + columns[2]);
-        between[i] = _mm256_add_pd(a, _mm256_mul_pd(_mm256_sub_pd(b, a), dx));
-      }
-      value = _mm256_add_pd(between[0], _mm256_mul_pd(_mm256_sub_pd(between[1], between[0]), dy));
+    if (left >= 1 && left + 2 < source.width && top >= 1 && top + 2 < source.height) {
+      const uint8_t* here = source.at(left, top);
+      const auto at = [&](int32_t row, int32_t column) __attribute__((target("avx2"), always_inline)) {
+        return channels_of(here + row * stride + 4 * column);
+      };
+      value = color_at(at, smoothest, from_x - left, from_y - top);
     } else {
-      __m256d between[4];
-      for (int32_t i = 0; i < 4; ++i) {
-        between[i] = cubic(channels_of(rows[i] + columns[0]), channels_of(rows[i] + columns[1]),
-                           channels_of(rows[i] + columns[2]), channels_of(rows[i] + columns[3]), dx);
-      }
-      value = cubic(between[0], between[1], between[2], between[3], dy);
+      const auto at = [&](int32_t row, int32_t column) __attribute__((target("avx2"), always_inline)) {
+        return channels_of(source.at(left + column, top + row));
+      };
+      value = color_at(at, smoothest, from_x - left, from_y - top);
     }
     value = _mm256_min_pd(_mm256_max_pd(value, _mm256_setzero_pd()), _mm256_set1_pd(255));
     const __m128i whole = _mm256_cvttpd_epi32(value), halves = _mm_packus_epi32(whole, whole);
@@ -160,7 +170,8 @@ void move_row_nearest(const PictureOperation& operation, const Source& source, i
   }
 }
 
-void move(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint32_t width, uint32_t height) {
+void move(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint32_t width, uint32_t height,
+          std::vector<uint32_t>& before) {
   // It refuses matrices that take places too far.
   std::array<uint32_t, VITRINE_OPERATION_WORDS> words;
   write_operation(operation, width, height, words);
@@ -172,7 +183,7 @@ void move(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint
     pixels = reference::operation_result(operation, pixels, width, height);
     return;
   }
-  const std::vector<uint32_t> before = pixels;
+  before = pixels;
   const Source source{reinterpret_cast<const uint8_t*>(before.data()), static_cast<int32_t>(width),
                       static_cast<int32_t>(height)};
   for (uint32_t y = 0; y < height; ++y)
@@ -182,18 +193,18 @@ void move(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint
 }  // namespace
 
 void apply_on_host(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint32_t width,
-                   uint32_t height) {
+                   uint32_t height, std::vector<uint32_t>& memory) {
   switch (operation.kind) {
     case Kind::none:
       return;
     case Kind::color:
       return blend_with_grey(pixels.data(), pixels.size(), static_cast<float>(operation.factor));
     case Kind::sharpness:
-      return sharpen(pixels, width, height, static_cast<float>(operation.factor));
+      return sharpen(pixels, width, height, static_cast<float>(operation.factor), memory);
     case Kind::nearest:
     case Kind::bilinear:
     case Kind::bicubic:
-      return move(operation, pixels, width, height);
+      return move(operation, pixels, width, height, memory);
     case Kind::hue:
       pixels = reference::operation_result(operation, pixels, width, height);
       return;

@@ -9,8 +9,9 @@
 
 namespace vitrine {
 
-// The picture after the operation. Throws Error(failed) as write_operation() does.
+// Makes of the pixels the picture after the operation; `memory` is for what they were. Throws Error(failed)
+// as write_operation() does.
 void apply_on_host(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint32_t width,
-                   uint32_t height);
+                   uint32_t height, std::vector<uint32_t>& memory);
 
 }  // namespace vitrine

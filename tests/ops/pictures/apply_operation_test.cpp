@@ -60,10 +60,11 @@ Batch batch_of(uint32_t width, uint32_t height, const std::vector<PictureOperati
 // What is done on the host gives the same pictures.
 void check_on_host(const Batch& batch) {
   const size_t each = size_t{batch.width} * batch.height;
+  std::vector<uint32_t> memory;
   for (size_t i = 0; i < batch.operations.size(); ++i) {
     INFO("operation " << i << " of kind " << static_cast<int>(batch.operations[i].kind));
     std::vector<uint32_t> picture(batch.pixels.begin() + i * each, batch.pixels.begin() + (i + 1) * each);
-    apply_on_host(batch.operations[i], picture, batch.width, batch.height);
+    apply_on_host(batch.operations[i], picture, batch.width, batch.height, memory);
     CHECK(std::equal(picture.begin(), picture.end(), batch.results.begin() + i * each));
   }
 }
