@@ -1,25 +1,31 @@
 // Whole steps of training against PyTorch in float64: losses, every parameter's gradient, and what comes out.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "images/png_writer.h"
 #include "model/files/safetensors.h"
 #include "model/files/weights.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/philox.h"
 #include "tests/support/matrix_units.h"
+#include "tests/support/noise_picture.h"
 #include "tests/support/op_test.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/data/augmentation.h"
 #include "train/start_model.h"
 #include "train/trainer.h"
 #include "train/training_graph.h"
+#include "train/training_run.h"
 
 using namespace vitrine;
 
@@ -61,6 +67,21 @@ Tensors tensors_of(Trainer& trainer, std::string_view buffer) {
   for (const auto& [parameter, first] : trainer.layout().places) {
     const auto begin = values.begin() + static_cast<ptrdiff_t>(first);
     tensors[parameter.name] = {begin, begin + static_cast<ptrdiff_t>(parameter.shape.elements())};
+  }
+  return tensors;
+}
+
+// F32 alone.
+Tensors tensors_of(ConstantSource& weights, const Trainer& trainer) {
+  Tensors tensors;
+  for (const auto& [parameter, first] : trainer.layout().places) {
+    std::vector<double>& values = tensors[parameter.name];
+    for (const ConstantPart& part : weights.find(parameter.name, parameter.shape, DType::f32)) {
+      REQUIRE(part.dtype == DType::f32);
+      std::vector<float> floats(part.bytes.size() / sizeof(float));
+      std::memcpy(floats.data(), part.bytes.data(), part.bytes.size());
+      values.insert(values.end(), floats.begin(), floats.end());
+    }
   }
   return tensors;
 }
@@ -235,7 +256,58 @@ void check(const std::string& name, const TrainerOptions& options = {}, bool lar
   test::require_no_validation_messages();
 }
 
+// The pictures of make_augmented_training.py, in folders of their classes.
+void write_pictures(const test::TemporaryFolder& to, const nlohmann::json& pictures) {
+  uint64_t number = 0;
+  for (const nlohmann::json& picture : pictures) {
+    const uint32_t width = picture.at("width"), height = picture.at("height");
+    std::vector<uint8_t> bytes;
+    for (const uint32_t pixel : test::noise_picture(number, width, height)) {
+      for (uint32_t c = 0; c < 3; ++c) bytes.push_back(static_cast<uint8_t>(pixel >> (8 * c)));
+    }
+    const std::string name = (number < 10 ? "0" : "") + std::to_string(number) + ".png";
+    const std::filesystem::path file = to / ("train/" + picture.at("class").get<std::string>() + "/" + name);
+    std::filesystem::create_directories(file.parent_path());
+    write_png(file, width, height, 3, bytes);
+    ++number;
+  }
+  std::filesystem::create_directories(to / "test/a");
+  std::filesystem::copy_file(to / "train/a/00.png", to / "test/a/00.png");
+}
+
 }  // namespace
+
+// Crops, mirrors, RandAugment and color jitter, and mixing and erasing behind them, each by the numbers that
+// are drawn here, on the device and on the host.
+TEST_CASE("ten steps on pictures that chance changes are those of torchvision, timm and PyTorch") {
+  PipelineStore& pipelines = *test::test_device().pipelines;
+  const std::filesystem::path fixture = folder.parent_path() / "train_pictures";
+  const nlohmann::json expected = read_json(fixture / "expected.json"), &limits = expected.at("limits");
+  TrainConfig config = read_train_config(fixture / "train.json");
+  const test::TemporaryFolder pictures;
+  write_pictures(pictures, expected.at("pictures"));
+  const auto data = open_dataset(pictures.path(), Split::train, dataset_options(config));
+  for (const bool on_host : {false, true}) {
+    INFO((on_host ? "changed on the host" : "changed on the device"));
+    const std::string out = pictures / (on_host ? "host" : "device");
+    TrainingRun run(pipelines, config, *data, {.out = out, .pictures_on_host = on_host});
+    std::vector<double> losses;
+    const std::atomic<bool> never{false};
+    REQUIRE(
+        run.run({.progress = [&](const TrainingProgress& at) { losses.push_back(at.batch_loss); }}, never));
+    REQUIRE(losses.size() == 10);
+    for (size_t step = 0; step < losses.size(); ++step) {
+      const double wanted = expected.at("losses")[step];
+      INFO("loss of step " << step << ": " << losses[step] << " instead of " << wanted);
+      CHECK(std::abs(losses[step] - wanted) / wanted <= limits.at("loss").get<double>());
+    }
+    Tensors change = difference(tensors_of(*open_model({.model = out}).constants, run.trainer()),
+                                tensors_of(*random_weights(config.model, config.seed), run.trainer()));
+    clear_inert(change, expected.at("inert"), run.trainer());
+    check_projections(change, expected["projections"], "change", limits.at("final"));
+  }
+  test::require_no_validation_messages();
+}
 
 TEST_CASE("MyViT trains as in PyTorch") { check("myvit", {}, true); }
 TEST_CASE("four blocks of width 192 train as in PyTorch") { check("vit192", {}, true); }
