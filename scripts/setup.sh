@@ -13,10 +13,14 @@ build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk
   libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libfreetype-dev catch2)
 # The desktop app: its interface, its window, and what it writes with. Where they don't exist it is left out.
 desktop_packages=(libimgui-dev libglfw3-dev fonts-dejavu-core)
+# The Python package: nanobind makes its functions of C++ ones. Where they don't exist it is left out.
+python_packages=(python3-dev python3-nanobind nanobind-dev python3-numpy)
 # Tests do without these, and then say which of them were skipped: xvfb is a display for the desktop app, the
-# fonts are what digits are drawn with (with DejaVu five families, so that a quarter can be held back).
+# fonts are what digits are drawn with (with DejaVu five families, so that a quarter can be held back), and the
+# Python package is shown pictures (pil), checked (mypy, pytest) and run by Dask.
 optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools xvfb xauth desktop-file-utils
-  fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans)
+  fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans
+  "${python_packages[@]}" python3-pil python3-pytest mypy python3-fsspec python3-dask python3-distributed)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
 driver_package=mesa-vulkan-drivers
 
@@ -145,9 +149,11 @@ setup() {
   fi
 }
 
-# build TARGET: the release preset, configured on first use and by ninja itself from then on.
+# build TARGET: the release preset, configured on first use, once more where packages have changed since (what was left
+# out for want of one may be built now), and by ninja itself from then on.
 build() {
-  if [ ! -f build/release/build.ninja ] || [ CMakePresets.json -nt build/release/build.ninja ]; then
+  local configured=build/release/build.ninja
+  if [ ! -f $configured ] || [ CMakePresets.json -nt $configured ] || [ /var/lib/dpkg/status -nt $configured ]; then
     say "configuring build/release"
     local log; log=$(mktemp)
     if ! cmake --preset release >"$log" 2>&1; then
