@@ -160,6 +160,9 @@ def embed(
                     failed.append(outcome)
                 if progress:
                     progress(Progress(len(plan.shards), len(records), pictures, rows, len(failed)))
+        told = records.keys() | {one.number for one in failed}
+        if not (failed and failed[-1].fatal):
+            failed += [Failed(s.number, f"{engine} ended without a word of it") for s in missing if s.number not in told]
         manifest = summarize(store, plan, name, files, options, records.values())
         write_manifest(store, manifest, files, records.values())
     finally:

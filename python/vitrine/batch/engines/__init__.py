@@ -14,7 +14,7 @@ from ..._errors import Error
 from ..job import Job, Outcome
 from ..plan import Shard
 
-NAMES = ("local",)
+NAMES = ("local", "dask", "ray")
 ATTEMPTS = 5  # of a shard, while workers die under it
 
 
