@@ -4,22 +4,16 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <vector>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
-#include "apps/cli/open_device.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/train_devices.h"
 #include "apps/cli/train_options.h"
-#include "runtime/util/error.h"
-#include "runtime/util/paths.h"
-#include "runtime/util/text.h"
 #include "runtime/util/unfinished.h"
-#include "train/trained_parameters.h"
-#include "train/training_run.h"
+#include "train/requests/requested_training.h"
 
 namespace vitrine::cli {
 namespace {
@@ -69,113 +63,51 @@ void print_line(const nlohmann::ordered_json& line) {
   std::fflush(stdout);
 }
 
-void add_validation(nlohmann::ordered_json& line, const ValidationResult& validation) {
-  line["val_loss"] = validation.result.loss;
-  line["val_accuracy"] = validation.result.accuracy;
-  line["val_top5"] = validation.result.top5;
-  line["best"] = validation.best;
-}
-
-nlohmann::ordered_json line_of(const EpochReport& report) {
-  nlohmann::ordered_json line{{"epoch", report.epoch},
-                              {"loss", report.loss},
-                              {"seconds", report.seconds},
-                              {"images_per_second", report.images_per_second},
-                              {"waited_seconds", report.waited_seconds}};
-  if (report.skipped_steps > 0) line["skipped_steps"] = report.skipped_steps;
-  if (report.validation) add_validation(line, *report.validation);
-  return line;
-}
-
-nlohmann::ordered_json line_of(const ValidationResult& validation) {
-  nlohmann::ordered_json line{{"step", validation.update}, {"in_epoch", validation.epoch}};
-  add_validation(line, validation);
-  return line;
-}
-
 void train(const TrainFlags& flags, const CommonOptions& common) {
   // Files first: what is wrong with them needs no device to be found.
-  const TrainSetup setup = read_train_setup(flags, common);
-  TrainConfig config = setup.config;
+  const TrainRequest request = request_of(flags, common);
+  const TrainSetup setup = read_train_setup(request, warn);
   const TrainDevices devices = open_train_devices(flags, common);
-  const Device* device = devices.opened.front().get();
-  TrainingOptions options{.out = flags.out,
-                          .resume = flags.resume,
-                          .recompute = flags.recompute,
-                          .validation = setup.validation.get(),
-                          .checkpoint_seconds = flags.checkpoint_seconds,
-                          .weights = setup.start ? setup.start->weights.get() : nullptr,
-                          .base = setup.start ? setup.start->base : std::string()};
-  options.plan = plan_options({.variants = flags.variants,
-                               .fusions = flags.fusions,
-                               .layouts = flags.layouts,
-                               .untuned = flags.untuned});
-  if (!flags.devices.empty()) options.devices = devices.stores();
-  const std::string cut = decide_parts(config, flags, *setup.data, devices, options);
-  TrainingRun run(*devices.pipelines.front(), config, *setup.data, options);
-  if (!cut.empty()) say(cut);
-  if (setup.start) say(setup.start->said);
-  if (setup.start || config.train != "all") say(trained_text(config));
-  if (config.train == "head") {
-    say(run.on_features() ? "what the head sees of a picture is computed once"
-        : trains_on_fixed_features(config)
-            ? "what the head sees of a picture is computed in every epoch, for all of it is too much to keep"
-            : "what the head sees of a picture is computed in every epoch, for it changes");
-  }
-  if (config.precision == Precision::f16 && !run.trainer().rounds()) {
-    warn("f16 was asked for, but no product of this training is of f16 on " + device->capabilities().name +
-         "; it trains in f32");
-  }
-
+  const std::vector<PipelineStore*> stores = devices.stores();
+  const TrainingPlace place{.devices = stores,
+                            .shared = !flags.devices.empty(),
+                            .plan = plan_options({.variants = flags.variants,
+                                                  .fusions = flags.fusions,
+                                                  .layouts = flags.layouts,
+                                                  .untuned = flags.untuned})};
   StatusLine line;
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
-  const bool done = run.run({.progress =
-                                 [&](const TrainingProgress& progress) {
-                                   if (line.due()) line.show(bar(progress));
-                                 },
-                             .epoch =
-                                 [&](const EpochReport& report) {
-                                   line.clear();
-                                   print_line(line_of(report));
-                                 },
-                             .validation =
-                                 [&](const ValidationResult& validated) {
-                                   line.clear();
-                                   print_line(line_of(validated));
-                                 },
-                             .notice =
-                                 [&](const std::string& sentence) {
-                                   line.clear();
-                                   warn(sentence);
-                                 },
-                             .features =
-                                 [&](uint64_t done_pictures, uint64_t all) {
-                                   if (line.due()) line.show(features_text(done_pictures, all));
-                                 }},
-                            stop_wanted);
-  line.clear();
-  remove_unfinished_on(SIGINT);
-  remove_unfinished_on(SIGTERM);
-  if (!done) {
-    throw Error(ErrorCode::failed, "stopped in epoch " + std::to_string(run.position().epoch + 1) + " of " +
-                                       std::to_string(config.epochs) +
-                                       " and saved; the same command with "
-                                       "--resume goes on");
-  }
-  if (run.ended_early()) {
-    std::fprintf(stderr, "ended after %llu updates: no better validation in %llu\n",
-                 static_cast<unsigned long long>(run.trainer().counts().updates),
-                 static_cast<unsigned long long>(run.position().history.best.since));
-  }
-  std::error_code none;
-  if (config.validate_every == 0 && std::filesystem::exists(best_in(flags.out), none)) {
-    warn(shown(flags.out) + " is read as the best model of the validations before, in " +
-         shown(best_in(flags.out)) + "; what is tested now is the model at the end, in " +
-         shown(last_in(flags.out)));
-  }
-  const TestResult result = run.test_best(*setup.test);
-  print_line({{"test_loss", result.loss}, {"test_accuracy", result.accuracy}, {"test_top5", result.top5}});
+  run_training(request, setup, place,
+               {.record =
+                    [&](const nlohmann::ordered_json& record) {
+                      line.clear();
+                      print_line(record);
+                    },
+                .say = say,
+                .warn =
+                    [&](const std::string& sentence) {
+                      line.clear();
+                      warn(sentence);
+                    },
+                .progress =
+                    [&](const TrainingProgress& progress) {
+                      if (line.due()) line.show(bar(progress));
+                    },
+                .features =
+                    [&](uint64_t done, uint64_t all) {
+                      if (line.due()) line.show(features_text(done, all));
+                    },
+                .begins =
+                    [] {
+                      std::signal(SIGINT, ask_to_stop);
+                      std::signal(SIGTERM, ask_to_stop);
+                    },
+                .ends =
+                    [&] {
+                      line.clear();
+                      remove_unfinished_on(SIGINT);
+                      remove_unfinished_on(SIGTERM);
+                    }},
+               stop_wanted);
 }
 
 }  // namespace
