@@ -357,13 +357,6 @@ std::filesystem::path best_of(const std::filesystem::path& folder) {
   return best && (!own || has("training.json")) ? folder / "best" : folder;
 }
 
-// A model on disk goes before one in Hugging Face's cache.
-std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn) {
-  std::error_code ignored;
-  const bool there = std::filesystem::exists(model, ignored);
-  return there || !is_hub_name(model.string()) ? best_of(model) : find_in_hub_cache(model.string(), warn);
-}
-
 TensorShapes shapes_of(const TensorFiles& files) {
   TensorShapes shapes;
   for (const StoredTensor& tensor : files.tensors()) shapes.emplace(tensor.info->name, tensor.info->shape);
@@ -481,6 +474,13 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
 }
 
 }  // namespace
+
+// A model on disk goes before one in Hugging Face's cache.
+std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(model, ignored);
+  return there || !is_hub_name(model.string()) ? best_of(model) : find_in_hub_cache(model.string(), warn);
+}
 
 std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed) {
   return std::make_unique<RandomWeights>(module, seed);

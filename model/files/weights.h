@@ -68,6 +68,10 @@ struct Model {
 // Called with one sentence about something that is odd but no reason to stop.
 using Warn = std::function<void(const std::string&)>;
 
+// Where a model lies that ModelOptions::model names: the path itself, its best/, or a folder in Hugging
+// Face's cache, about whose choice `warn` is told.
+std::filesystem::path find_checkpoint(const std::filesystem::path& model, const Warn& warn = {});
+
 // Which size of images it takes is decided here: the options' where they name one, else what its
 // preprocessing makes of pictures, as published models may be shown pictures of another size than they were
 // trained with. Throws Error(bad_file) when the configuration or any tensor is not as it must be: every

@@ -180,6 +180,12 @@ std::tuple<Floats, Floats, nb::ndarray<nb::numpy, uint8_t>> attention(Session& s
           array_of(std::move(result.overlay.pixels), {result.overlay.height, result.overlay.width, 4})};
 }
 
+std::optional<Floats> file_tensor(const Session& session, const std::string& name) {
+  auto found = session.file_tensor(name);
+  if (!found) return std::nullopt;
+  return array_of(std::move(found->second), {found->first.begin(), found->first.end()});
+}
+
 nb::list devices(const std::string& wanted) {
   DeviceList list;
   {
@@ -269,6 +275,8 @@ NB_MODULE(_vitrine, m) {
       nb::sig("def set_errors(error: type, device: type, model: type, image: type) -> None"));
   m.def("devices", &devices, "wanted"_a, nb::sig("def devices(wanted: str) -> list[dict[str, object]]"));
 
+  m.def("find_model", [](const std::string& name) { return find_checkpoint(name).string(); }, "name"_a);
+
   nb::class_<Session>(m, "Session")
       .def("__init__", &init_session, "model"_a, "arch"_a, "seed"_a, "device"_a, "dtype"_a, "height"_a,
            "width"_a, "profile"_a, "set"_a)
@@ -283,8 +291,10 @@ NB_MODULE(_vitrine, m) {
       .def("attention", &attention, "picture"_a, "layer"_a.none(), "head"_a.none(), "token"_a.none(),
            "every_row"_a, "exif"_a)
       .def("top", &top, "row"_a, "count"_a)
+      .def("file_tensor", &file_tensor, "name"_a)
       .def_prop_ro("labels", &labels_of)
       .def_prop_ro("name", [](const Session& s) { return s.model().name; })
+      .def_prop_ro("path", [](const Session& s) { return s.model().path.string(); })
       .def_prop_ro("family", [](const Session& s) { return s.model().family; })
       .def_prop_ro("device", [](const Session& s) { return s.capabilities().name; })
       .def_prop_ro("dtype", [](const Session& s) { return std::string(name_of(s.dtype())); })

@@ -4,6 +4,7 @@
 
 #include "images/decode_queue.h"
 #include "images/overlay.h"
+#include "model/files/tensor_files.h"
 #include "model/look/dense_features.h"
 #include "model/look/look_once.h"
 #include "model/pictures/preprocess_picture.h"
@@ -102,6 +103,15 @@ const Model& Session::model() const { return state_->model; }
 const Labels& Session::labels() const { return state_->labels; }
 const Capabilities& Session::capabilities() const { return state_->device->device->capabilities(); }
 DType Session::dtype() const { return state_->dtype; }
+
+std::optional<std::pair<std::vector<uint64_t>, std::vector<float>>> Session::file_tensor(
+    const std::string& name) const {
+  if (state_->model.path.empty()) return std::nullopt;
+  const TensorFiles files(state_->model.path);
+  const StoredTensor* stored = files.find(name);
+  if (!stored) return std::nullopt;
+  return std::pair(stored->info->shape, stored->floats());
+}
 
 std::vector<std::string> Session::take_warnings() {
   const std::scoped_lock lock(state_->warnings_mutex);

@@ -64,6 +64,9 @@ class Session {
   const Labels& labels() const;
   const Capabilities& capabilities() const;
   DType dtype() const;
+  // Shape and numbers of a tensor of the model's files, whether it is computed with or not.
+  std::optional<std::pair<std::vector<uint64_t>, std::vector<float>>> file_tensor(
+      const std::string& name) const;
   // What was odd since somebody asked last.
   std::vector<std::string> take_warnings();
 

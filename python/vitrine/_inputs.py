@@ -39,14 +39,21 @@ def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array)
 
 
-def item(image: Any) -> Item:
-    """One picture: a path, a file's bytes, a PIL picture, an array or a torch tensor."""
+def item(image: Any, exif: bool = False) -> Item:
+    """One picture: a path, a file's bytes, a PIL picture, an array or a torch tensor.
+
+    With ``exif`` a PIL picture is turned as its file says; files are turned where they are decoded.
+    """
     if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
     if isinstance(image, str | os.PathLike):
         return os.fsdecode(os.fspath(image))
     if hasattr(image, "convert") and hasattr(image, "getbands"):
         try:
+            if exif:
+                from PIL import ImageOps
+
+                image = ImageOps.exif_transpose(image)
             return np.asarray(image.convert("RGB"))
         except (OSError, ValueError, SyntaxError) as error:
             name = getattr(image, "filename", None) or None

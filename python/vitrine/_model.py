@@ -73,9 +73,9 @@ class Attention:
     """
 
     def __init__(
-        self, model: Model, image: Any, weights: Floats, patches: Floats, overlay: NDArray[np.uint8]
+        self, model: Model, image: Any, exif: bool, weights: Floats, patches: Floats, overlay: NDArray[np.uint8]
     ) -> None:
-        self._model, self._image, self._overlay = model, image, overlay
+        self._model, self._image, self._exif, self._overlay = model, image, exif, overlay
         self.weights, self.map = weights, patches
 
     def overlay(self) -> Image:
@@ -86,7 +86,7 @@ class Attention:
 
     def rollout(self) -> Attention:
         """The same picture's attention followed through all layers (Abnar & Zuidema)."""
-        return self._model.attention(self._image, rollout=True)
+        return self._model.attention(self._image, rollout=True, exif=self._exif)
 
     def _repr_png_(self) -> bytes:
         from io import BytesIO
@@ -153,7 +153,7 @@ class Model:
         errors: dict[int, ImageError] = {}
         for place, image in enumerate(images):
             try:
-                items.append(_inputs.item(image))
+                items.append(_inputs.item(image, exif))
                 places.append(place)
             except ImageError as error:
                 errors[place] = error
@@ -256,7 +256,7 @@ class Model:
     def preprocess(self, image: Any, *, exif: bool = False) -> Floats:
         """What the model would be given of a picture: ``[C, H, W]``, resized, cropped and normalised."""
         with _naming(image):
-            return self._session.preprocess(_inputs.item(image), exif)
+            return self._session.preprocess(_inputs.item(image, exif), exif)
 
     # Numbers.
 
@@ -360,7 +360,8 @@ class Model:
         if token is not None and not 0 <= token < s.tokens:
             raise Error(f"token: found {token}, expected 0 to {s.tokens - 1}")
         with _naming(image):
-            weights, patches, overlay = s.attention(_inputs.item(image), number, head, token, full, exif)
+            weights, patches, overlay = s.attention(_inputs.item(image, exif), number, head, token, full, exif)
         rows = s.tokens if full and token is None and number != int(self.config["depth"]) else 1
         shape = [rows, -1] if rows > 1 else [-1]
-        return Attention(self, image, weights.reshape(shape if rollout else [heads, *shape[:-1], -1]), patches, overlay)
+        weights = weights.reshape(shape if rollout else [heads, *shape[:-1], -1])
+        return Attention(self, image, exif, weights, patches, overlay)
