@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "model/look/structure.h"
 #include "model/run/top_answers.h"
 #include "python/src/session.h"
 #include "runtime/util/error.h"
@@ -109,7 +110,7 @@ std::string name_at(nb::handle item, size_t index) {
 }
 
 std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, const std::string& what,
-                                    uint64_t batch, bool exif) {
+                                    uint64_t batch, bool exif, const nb::object& progress) {
   const Result result = *result_of(what);
   std::vector<Bytes3> arrays;
   std::vector<PictureSource> sources;
@@ -118,8 +119,14 @@ std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, con
     names.push_back(name_at(item, names.size()));
     sources.push_back(source_of(item, arrays));
   }
+  const auto between = [&](uint64_t done) {
+    check_signals();
+    if (progress.is_none()) return;
+    const nb::gil_scoped_acquire gil;
+    progress(done);
+  };
   PictureRows rows =
-      released(session, [&] { return session.pictures(sources, names, result, batch, exif, check_signals); });
+      released(session, [&] { return session.pictures(sources, names, result, batch, exif, between); });
   const ViTConfig& c = session.model().config;
   return {array_of(std::move(rows.values), result_shape(c, result, rows.rows)), std::move(rows.errors)};
 }
@@ -178,6 +185,24 @@ std::tuple<Floats, Floats, nb::ndarray<nb::numpy, uint8_t>> attention(Session& s
   return {array_of(std::move(result.weights), {count}),
           array_of(std::move(result.map.weights), {result.map.height, result.map.width}),
           array_of(std::move(result.overlay.pixels), {result.overlay.height, result.overlay.width, 4})};
+}
+
+// Parts of the model, each behind the one that it is a part of: how deep it lies, its name, what it is in
+// words, what comes out of it for one image, its parameters and its arithmetic.
+using Parts =
+    std::vector<std::tuple<uint64_t, std::string, std::string, std::vector<uint64_t>, uint64_t, double>>;
+void add_parts(Parts& parts, const std::vector<StructureNode>& nodes, uint64_t depth) {
+  for (const StructureNode& node : nodes) {
+    parts.emplace_back(depth, node.name, node.what, node.shape, node.parameters, node.flops);
+    // What an operator has below it are words, not parts.
+    if (node.operator_name.empty()) add_parts(parts, node.children, depth + 1);
+  }
+}
+Parts parts_of(const Session& session) {
+  const ViTConfig& c = session.model().config;
+  Parts parts;
+  add_parts(parts, structure_of(c, *make_vit_graph(c, {.dtype = session.dtype()})), 0);
+  return parts;
 }
 
 std::optional<Floats> file_tensor(const Session& session, const std::string& name) {
@@ -282,15 +307,17 @@ NB_MODULE(_vitrine, m) {
            "width"_a, "profile"_a, "set"_a)
       .def("show_warnings", &show_warnings)
       .def("run", &run, "x"_a, "what"_a.none(), "batch"_a)
-      .def("pictures", &pictures, "items"_a, "what"_a, "batch"_a, "exif"_a,
+      .def("pictures", &pictures, "items"_a, "what"_a, "batch"_a, "exif"_a, "progress"_a.none(),
            nb::sig(
                "def pictures(self, items: list[str | bytes | NDArray[numpy.uint8]], what: str, batch: int, "
-               "exif: bool) -> tuple[NDArray[numpy.float32], list[tuple[int, str]]]"))
+               "exif: bool, progress: collections.abc.Callable[[int], None] | None) -> "
+               "tuple[NDArray[numpy.float32], list[tuple[int, str]]]"))
       .def("preprocess", &preprocess, "picture"_a, "exif"_a)
       .def("maps", &maps, "x"_a, "layers"_a, "norm"_a, "rows"_a)
       .def("attention", &attention, "picture"_a, "layer"_a.none(), "head"_a.none(), "token"_a.none(),
            "every_row"_a, "exif"_a)
       .def("top", &top, "row"_a, "count"_a)
+      .def("parts", &parts_of)
       .def("file_tensor", &file_tensor, "name"_a)
       .def_prop_ro("labels", &labels_of)
       .def_prop_ro("name", [](const Session& s) { return s.model().name; })

@@ -148,7 +148,7 @@ std::vector<float> Session::run(std::span<const float> images, std::optional<Res
 
 PictureRows Session::pictures(const std::vector<PictureSource>& sources,
                               const std::vector<std::string>& names, Result result, uint64_t batch, bool exif,
-                              const Between& between) {
+                              const std::function<void(uint64_t)>& between) {
   const auto lock = enter();
   State& s = *state_;
   s.take_pictures();
@@ -177,7 +177,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
   };
   try {
     for (size_t i = 0; i < sources.size(); ++i) {
-      between();
+      between(rows.rows + rows.errors.size());
       PicturePart part;
       try {
         Image image;
@@ -196,6 +196,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
       s.pictures->add(std::move(part));
     }
     s.pictures->finish();
+    between(sources.size());
   } catch (...) {
     s.pictures.reset();  // with what it still has of this call's pictures
     s.take = {};

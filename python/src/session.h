@@ -73,9 +73,11 @@ class Session {
   // [B, C, H, W], normalised; as `vitrine run`.
   std::vector<float> run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
                          const Between& between);
-  // As `vitrine classify` and `embed`. `names` stand for the pictures in messages.
+  // As `vitrine classify` and `embed`. `names` stand for the pictures in messages; `between` is told how many
+  // of them are done with.
   PictureRows pictures(const std::vector<PictureSource>& sources, const std::vector<std::string>& names,
-                       Result result, uint64_t batch, bool exif, const Between& between);
+                       Result result, uint64_t batch, bool exif,
+                       const std::function<void(uint64_t)>& between);
   // As `vitrine preprocess`.
   std::vector<float> preprocess(const PictureSource& source, const std::string& name, bool exif);
   // As `vitrine features`: each layer's maps of all images, and the tokens in front of the patches.

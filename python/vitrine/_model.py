@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _inputs, _vitrine
+from . import _inputs, _progress, _structure, _vitrine
 from ._errors import Error, ImageError
 
 if TYPE_CHECKING:
@@ -141,10 +141,17 @@ class Model:
             f"{self._session.parameters:,} parameters, {self.dtype} on {self.device}>"
         )
 
+    def __str__(self) -> str:
+        """What it is made of, a part a line."""
+        return _structure.text(self)
+
+    def _repr_html_(self) -> str:
+        return _structure.html(self)
+
     # Pictures.
 
     def _rows(
-        self, images: list[Any], what: str, batch_size: int, exif: bool
+        self, images: list[Any], what: str, batch_size: int, exif: bool, progress: bool = False
     ) -> tuple[Floats, dict[int, ImageError]]:
         if batch_size < 1:
             raise Error(f"batch_size: found {batch_size}, expected 1 or more")
@@ -157,16 +164,19 @@ class Model:
                 places.append(place)
             except ImageError as error:
                 errors[place] = error
-        rows, bad = self._session.pictures(items, what, batch_size, exif)
+        with _progress.bar(progress, "pictures", len(items)) as bar:
+            rows, bad = self._session.pictures(items, what, batch_size, exif, bar.show if progress else None)
         for index, sentence in bad:
             of = items[index]
             errors[places[index]] = ImageError(sentence, of if isinstance(of, str) else None)
         return rows, dict(sorted(errors.items()))
 
     def classify(
-        self, images: Any, *, top: int = 5, batch_size: int = 8, exif: bool = False
+        self, images: Any, *, top: int = 5, batch_size: int = 8, exif: bool = False, progress: bool = False
     ) -> list[list[Answer] | ImageError]:
         """What the model sees in pictures: the likeliest classes of each, the best first.
+
+        ``exif`` turns pictures as their files say; ``progress`` shows a bar, where tqdm is installed.
 
         A picture that can't be read is an :class:`vitrine.ImageError` in its place; the others are done.
 
@@ -181,7 +191,7 @@ class Model:
         if not self.config["classes"]:
             raise Error(f"{self.name}: found a model without a classifier, expected one (embed gives its features)")
         images = _inputs.several(images)
-        rows, errors = self._rows(images, "probabilities", batch_size, exif)
+        rows, errors = self._rows(images, "probabilities", batch_size, exif, progress)
         results: list[list[Answer] | ImageError] = []
         row = iter(rows)
         for place in range(len(images)):
@@ -193,11 +203,25 @@ class Model:
 
     @overload
     def embed(
-        self, images: Any, *, batch_size: int = ..., tokens: bool = ..., exif: bool = ..., errors: Literal["raise"] = ...
+        self,
+        images: Any,
+        *,
+        batch_size: int = ...,
+        tokens: bool = ...,
+        exif: bool = ...,
+        errors: Literal["raise"] = ...,
+        progress: bool = ...,
     ) -> Floats: ...
     @overload
     def embed(
-        self, images: Any, *, batch_size: int = ..., tokens: bool = ..., exif: bool = ..., errors: Literal["return"]
+        self,
+        images: Any,
+        *,
+        batch_size: int = ...,
+        tokens: bool = ...,
+        exif: bool = ...,
+        errors: Literal["return"],
+        progress: bool = ...,
     ) -> Embeddings: ...
     def embed(
         self,
@@ -207,6 +231,7 @@ class Model:
         tokens: bool = False,
         exif: bool = False,
         errors: Literal["raise", "return"] = "raise",
+        progress: bool = False,
     ) -> Floats | Embeddings:
         """The vectors that a classifier sees, ``[N, D]``; all tokens, ``[N, tokens, D]``, with ``tokens``.
 
@@ -220,7 +245,7 @@ class Model:
         if errors not in ("raise", "return"):
             raise Error(f"errors: found {errors!r}, expected 'raise' or 'return'")
         images = _inputs.several(images)
-        rows, bad = self._rows(images, "tokens" if tokens else "features", batch_size, exif)
+        rows, bad = self._rows(images, "tokens" if tokens else "features", batch_size, exif, progress)
         if errors == "return":
             places = np.array([i for i in range(len(images)) if i not in bad], np.int64)
             return Embeddings(rows, places, bad)
@@ -229,7 +254,13 @@ class Model:
         return rows
 
     def stream(
-        self, images: Iterable[Any], *, batch_size: int = 8, what: str = "features", exif: bool = False
+        self,
+        images: Iterable[Any],
+        *,
+        batch_size: int = 8,
+        what: str = "features",
+        exif: bool = False,
+        progress: bool = False,
     ) -> Iterator[Embeddings]:
         """Results of any number of pictures, some batches at a time, in order.
 
@@ -237,7 +268,8 @@ class Model:
         count from the first picture of all. ``what`` is features, tokens, logits or probabilities.
         """
         source = enumerate(images)
-        with ThreadPoolExecutor(1) as ahead:
+        total = len(images) if isinstance(images, Sized) else None
+        with ThreadPoolExecutor(1) as ahead, _progress.bar(progress, "pictures", total) as bar:
 
             def begin() -> Any:
                 some = list(islice(source, 4 * batch_size))
@@ -251,6 +283,7 @@ class Model:
                 next_one = begin()
                 rows, bad = job.result()
                 places = np.array([first + i for i in range(count) if i not in bad], np.int64)
+                bar.show(first + count)
                 yield Embeddings(rows, places, {first + i: error for i, error in bad.items()})
 
     def preprocess(self, image: Any, *, exif: bool = False) -> Floats:
