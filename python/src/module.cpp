@@ -12,6 +12,7 @@
 
 #include "model/look/structure.h"
 #include "model/run/top_answers.h"
+#include "python/src/bindings.h"
 #include "python/src/session.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
@@ -21,33 +22,17 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace vitrine::python {
-namespace {
 
-using Images = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
-using Bytes3 = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Floats = nb::ndarray<nb::numpy, float>;
-using Errors = std::vector<std::pair<uint64_t, std::string>>;
-
-// An array that owns its numbers: they are moved into it.
-template <typename T>
-nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std::vector<size_t> shape) {
-  size_t elements = 1;
-  for (const size_t extent : shape) elements *= extent;
-  if (elements != values.size())
-    throw Error(ErrorCode::failed, "found " + std::to_string(values.size()) + " numbers, expected " +
-                                       std::to_string(elements) + " of an array");
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = owned->data();
-  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  static_cast<void>(owned.release());
-  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
-}
-
-// Ctrl-C, which Python's own thread has to look for while it waits.
 void check_signals() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
+
+namespace {
+
+using Images = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using Bytes3 = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Errors = std::vector<std::pair<uint64_t, std::string>>;
 
 // What was odd, as Python's warnings; one that a filter makes an error is thrown.
 void show_warnings(Session& session) {
@@ -302,6 +287,7 @@ NB_MODULE(_vitrine, m) {
 
   m.def("find_model", [](const std::string& name) { return find_checkpoint(name).string(); }, "name"_a);
 
+  add_training(m);
   nb::class_<Session>(m, "Session")
       .def("__init__", &init_session, "model"_a, "arch"_a, "seed"_a, "device"_a, "dtype"_a, "height"_a,
            "width"_a, "profile"_a, "set"_a)

@@ -16,6 +16,7 @@ from typing import Literal
 from . import _vitrine
 from ._errors import DeviceError, Error, ImageError, ModelError
 from ._model import Answer, Attention, Embeddings, Model
+from ._training import train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ModelError",
     "devices",
     "load",
+    "train",
 ]
 
 
