@@ -33,7 +33,8 @@ nanobind::ndarray<nanobind::numpy, T> array_of(std::vector<T> values, std::vecto
 // Ctrl-C, which Python's own thread has to look for while it waits. Takes the GIL.
 void check_signals();
 
-// A part of the module, in a file of its own.
+// Parts of the module, each in a file of its own.
 void add_training(nanobind::module_& m);
+void add_graphs(nanobind::module_& m);
 
 }  // namespace vitrine::python

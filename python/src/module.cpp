@@ -288,6 +288,7 @@ NB_MODULE(_vitrine, m) {
   m.def("find_model", [](const std::string& name) { return find_checkpoint(name).string(); }, "name"_a);
 
   add_training(m);
+  add_graphs(m);
   nb::class_<Session>(m, "Session")
       .def("__init__", &init_session, "model"_a, "arch"_a, "seed"_a, "device"_a, "dtype"_a, "height"_a,
            "width"_a, "profile"_a, "set"_a)

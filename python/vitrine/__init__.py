@@ -15,6 +15,7 @@ from typing import Literal
 
 from . import _vitrine
 from ._errors import DeviceError, Error, ImageError, ModelError
+from ._graph import Graph, Value
 from ._model import Answer, Attention, Embeddings, Model
 from ._training import train
 
@@ -26,9 +27,11 @@ __all__ = [
     "DeviceError",
     "Embeddings",
     "Error",
+    "Graph",
     "ImageError",
     "Model",
     "ModelError",
+    "Value",
     "devices",
     "load",
     "train",
