@@ -20,7 +20,8 @@ python_packages=(python3-dev python3-nanobind nanobind-dev python3-numpy)
 # Python package is shown pictures (pil), checked (mypy, pytest) and run by Dask.
 optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools xvfb xauth desktop-file-utils
   fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans
-  "${python_packages[@]}" python3-pil python3-pytest mypy python3-fsspec python3-dask python3-distributed)
+  "${python_packages[@]}" python3-pil python3-pip python3-pytest mypy python3-fsspec python3-dask
+  python3-distributed python3-pandas python3-tqdm)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
 driver_package=mesa-vulkan-drivers
 
@@ -179,7 +180,8 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     --tests)
       setup true
       # A second driver to test on; with it or without, all else is ready.
-      "$(dirname "$0")/../tests/drivers/get_swiftshader" >/dev/null || say "going on without SwiftShader" ;;
+      "$(dirname "$0")/../tests/drivers/get_swiftshader" >/dev/null || say "going on without SwiftShader"
+      "$(dirname "$0")/../python/tests/get_packages" >/dev/null || say "going on without Arrow and Ray" ;;
     --newer-driver) newer_driver "$(dirname "$0")/.." ;;
     --undo-newer-driver) undo_newer_driver ;;
     *) say "setup.sh: unknown option $1 (--tests, --newer-driver, --undo-newer-driver)"; exit 2 ;;

@@ -23,7 +23,16 @@ def main() -> int:
     if missing:
         print("skipped: found no", " and no ".join(missing), "in", sys.executable)
         return 0
-    environment = {**os.environ, "PYTHONPATH": folder, "VITRINE_PROGRAM": program, "PYTHONDONTWRITEBYTECODE": "1"}
+    # Arrow and Ray, where scripts/setup.sh has fetched them.
+    present = subprocess.run([HERE / "get_packages", "--present", sys.executable], capture_output=True, text=True)
+    fetched = [present.stdout.strip()] if present.returncode == 0 else []
+    sys.path += fetched
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([folder, *fetched]),
+        "VITRINE_PROGRAM": program,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     if kind == "mypy":
         environment["MYPYPATH"] = folder
         command = ["mypy", "--config-file", str(HERE.parent / "pyproject.toml"), "--cache-dir", str(Path(folder) / "mypy")]
