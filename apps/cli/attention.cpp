@@ -150,7 +150,7 @@ Attention compute(const AttentionFlags& flags, const Selection& s, const LookInp
   const MapRows rows = rows_for(flags, s, c);
   // All layers' full maps of a large model take gigabytes: a run gives as many layers as take so much.
   constexpr uint64_t bytes_a_run = 256 << 20;
-  const uint64_t bytes_a_layer = c.heads * rows.stored() * c.tokens() * sizeof(float);
+  const uint64_t bytes_a_layer = heads_of_maps(c, 0) * rows.stored() * c.tokens() * sizeof(float);
   const uint64_t layers_a_run = std::max<uint64_t>(bytes_a_run / bytes_a_layer, 1);
 
   Attention result;

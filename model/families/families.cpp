@@ -19,6 +19,7 @@ std::string_view leaf_name(Leaf leaf) {
 
 std::string tensor_name(std::string_view path, const Parameter& parameter, const std::string& prefix) {
   std::string name = path.starts_with('~') ? prefix + std::string(path.substr(1)) : std::string(path);
+  name = replaced(std::move(name), '%', std::to_string(parameter.branch));
   return replaced(std::move(name), '*', std::to_string(parameter.block)) +
          std::string(leaf_name(parameter.leaf));
 }
@@ -93,6 +94,35 @@ std::vector<FilePart> around_key_bias(const std::string& name, const ViTConfig& 
   const uint64_t keys = config.key_columns(), values = config.value_columns();
   const std::vector<uint64_t> whole{2 * keys + values};
   return {{name, whole, 0, keys}, {{}, {keys}}, {name, whole, 2 * keys, values}};
+}
+
+// Of a product that a block's MLP and attention share, one's rows or columns.
+FilePart part_of_both(std::string name, const Parameter& parameter, const ViTConfig& config) {
+  const uint64_t hidden = config.mlp_width(), values = config.value_columns();
+  std::vector<uint64_t> shape(parameter.shape.dims().begin(), parameter.shape.dims().end());
+  const bool behind = parameter.module == Module::projection || parameter.module == Module::fc2;
+  if (!behind) {
+    const bool mlp = parameter.module == Module::fc1;
+    shape[0] = hidden + 2 * config.key_columns() + values;
+    return {.name = std::move(name),
+            .shape = shape,
+            .first_row = mlp ? 0 : hidden,
+            .rows = mlp ? hidden : shape[0] - hidden};
+  }
+  if (parameter.leaf == Leaf::bias) return {.name = std::move(name), .shape = shape};
+  const bool mlp = parameter.module == Module::fc2;
+  shape[1] = values + hidden;
+  return {.name = std::move(name),
+          .shape = shape,
+          .first_column = mlp ? values : 0,
+          .columns = mlp ? hidden : values};
+}
+
+bool is_of_both(const Parameter& parameter, const ModulePath& path,
+                const std::vector<std::string_view>& names) {
+  if (parameter.module == Module::qkv || parameter.module == Module::fc1) return true;
+  const bool behind = parameter.module == Module::projection || parameter.module == Module::fc2;
+  return behind && &names == &path.alternative;
 }
 
 // What a file of this family may hold besides the tensors of this model.
@@ -181,6 +211,8 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
   }
   if (parameter.leaf == Leaf::bias && has_lone_biases(*path, parameter, naming, tensors))
     return lone_biases(*path, parameter, config, naming);
+  if (naming.family->fused_branches && is_of_both(parameter, *path, *names))
+    return {part_of_both(tensor_name(names->front(), parameter, naming.prefix), parameter, config)};
   const bool no_key_bias =
       parameter.module == Module::qkv && parameter.leaf == Leaf::bias && !config.key_bias;
   if (no_key_bias && names->size() == 1)

@@ -25,8 +25,8 @@ struct Share {
   uint64_t begin = 0, end = 1, of = 1;
 };
 
-// Where a module's tensors are. In a path, * is the block, # each head in turn, and a leading ~ the
-// checkpoint's prefix. The leaf ("weight", "bias") is appended; a path of a lone tensor has none.
+// Where a module's tensors are. In a path, * is the block, % the branch, # each head in turn, and a leading ~
+// the checkpoint's prefix. The leaf ("weight", "bias") is appended; a path of a lone tensor has none.
 struct ModulePath {
   Module module;
   // Tensors that are concatenated along the first axis, in this order.
@@ -58,7 +58,10 @@ struct Family {
   bool position_grid = false;  // positions are stored as [1, rows, columns, dim], for a grid of their own, or
                                // as rows and columns whose sum they are
   bool whole_patches = false;  // the family's code refuses images that leave pixels outside the patches
-  size_t token_rank = 3;       // tokens and positions are stored with leading ones up to this rank
+  // A block's first product is of the MLP's and the attention's maps, whose rows follow each other; the last
+  // one may be of both, too, of which the attention has the first columns.
+  bool fused_branches = false;
+  size_t token_rank = 3;  // tokens and positions are stored with leading ones up to this rank
   double eps = 1e-6;
   PositionResize position_resize = PositionResize::bicubic;
   // What this family alone knows; called once the rest is inferred.
@@ -102,6 +105,8 @@ struct FilePart {
   std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
   // The rows of its first axis that are the parameter's; 0: all.
   uint64_t first_row = 0, rows = 0;
+  // And of its last one; 0: all.
+  uint64_t first_column = 0, columns = 0;
   bool operator==(const FilePart&) const = default;
 };
 

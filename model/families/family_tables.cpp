@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/families/hugging_face_tables.h"
+#include "model/families/timm_tables.h"
 
 namespace vitrine {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 void adjust_timm(const TensorShapes&, ViTConfig& c) {
   if (c.pre_norm) c.eps = 1e-5;  // CLIP's towers
 }
+
+}  // namespace
 
 const Family& timm() {
   static const Family family{
@@ -71,6 +74,8 @@ const Family& timm() {
   };
   return family;
 }
+
+namespace {
 
 // MobileCLIP's image tower, whose last convolution makes the patches.
 const Family& timm_convolutions() {
@@ -214,10 +219,12 @@ const Family& myvit() {
 
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 17> families{&meta_dinov3(),
+  static const std::array<const Family*, 19> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
                                                       &timm(),
+                                                      &timm_parallel(),
+                                                      &timm_branches(),
                                                       &timm_convolutions(),
                                                       &timm_naflex(),
                                                       &hugging_face_dinov3(),

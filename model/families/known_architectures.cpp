@@ -239,6 +239,8 @@ std::string architecture_key(const ViTConfig& c) {
   add(c.relative_bias != RelativeBias::none, std::string(name_of(c.relative_bias)) + "_bias" + mlp);
   add(c.relative_swin, "relative_swin");
   add(c.neck > 0, "neck" + number(c.neck));
+  add(c.block == BlockKind::parallel, "parallel");
+  add(c.branches > 1, "branches" + number(c.branches));
   add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
@@ -278,6 +280,8 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_mlp_scale") c.mlp_scale = false;
     if (word == "no_projection_bias") c.projection_bias = false;
     if (word == "no_mlp_bias") c.mlp_bias = false;
+    if (word == "parallel") c.block = BlockKind::parallel;
+    if (word.starts_with("branches")) c.branches = std::stoul(word.substr(std::string("branches").size()));
     if (word == "rms") c.norm = NormKind::rms;
     for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared, RelativeBias::decomposed}) {
       const std::string bias = std::string(name_of(kind)) + "_bias";

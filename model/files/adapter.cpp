@@ -61,15 +61,16 @@ std::vector<std::string> prefixes_of(const ViTConfig& config, const Naming& nami
   return prefixes;
 }
 
-std::string with_block(std::string name, uint64_t block) {
-  const size_t star = name.find('*');
-  return star == std::string::npos ? name : name.replace(star, 1, std::to_string(block));
-}
-
-std::string module_name(std::string_view path, const std::string& prefix, uint64_t block) {
+std::string module_name(std::string_view path, const std::string& prefix, uint64_t block,
+                        uint64_t branch = 0) {
   if (path.ends_with('.')) path.remove_suffix(1);
   const bool prefixed = path.starts_with('~');
-  return with_block((prefixed ? prefix : "") + std::string(path.substr(prefixed)), block);
+  std::string name = (prefixed ? prefix : "") + std::string(path.substr(prefixed));
+  for (const auto& [mark, number] : {std::pair('*', block), std::pair('%', branch)}) {
+    if (const size_t at = name.find(mark); at != std::string::npos)
+      name.replace(at, 1, std::to_string(number));
+  }
+  return name;
 }
 
 // The family's paths of a module; none where it is no module there that PEFT could wrap.
@@ -79,6 +80,9 @@ std::vector<std::string_view> module_paths(Module module, const ViTConfig& confi
   // torchvision's attention takes the weights out of its modules.
   const bool attention = module == Module::qkv || module == Module::projection;
   if (attention && naming.family->name == "torchvision") return {};
+  // One layer there has rows of both the MLP's and the attention's.
+  const bool mlp = module == Module::fc1 || module == Module::fc2;
+  if ((attention || mlp) && naming.family->fused_branches) return {};
   const bool head = module == Module::head || module == Module::distillation_head;
   // A gated MLP is one layer in the file and two in the library.
   if (module == Module::fc1 && config.mlp == MlpKind::swiglu && naming.family->name != "timm") return {};
@@ -276,10 +280,10 @@ std::vector<LibraryLayer> library_layers(const ViTConfig& config, const Naming& 
         layer.here = here.substr(0, here.size() - 3) + std::string(1, "qkv"[i]);
       }
       first += layer.rows;
-      layer.name = module_name(called[i], prefixes.front(), parameter.block);
+      layer.name = module_name(called[i], prefixes.front(), parameter.block, parameter.branch);
       for (const std::string& prefix : prefixes) {
         for (const std::string_view path : {called[i], stored[i]}) {
-          layer.others.push_back(module_name(path, prefix, parameter.block));
+          layer.others.push_back(module_name(path, prefix, parameter.block, parameter.branch));
         }
       }
       layers.push_back(std::move(layer));

@@ -188,13 +188,10 @@ Filter timm_filter(const JsonObject& object) {
 std::string_view usual_profile(std::string_view family, std::string_view model_type) {
   if (const Processor* processor = processor_of_model(model_type))
     return processor->model_type == "dinov2" ? "hf-dinov2" : processor->profile;
+  if (family.starts_with("timm")) return "timm";
   for (const auto& [known, profile] :
        {std::pair<std::string_view, std::string_view>{"torchvision", "torchvision"},
         {"myvit", "grey"},
-        {"timm", "timm"},
-        {"timm_convolutions", "timm"},
-        {"timm_naflex", "timm"},
-        {"timm_sam", "timm"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},
         {"meta_dinov3", "hf-dinov3-fast"},

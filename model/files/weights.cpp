@@ -121,6 +121,17 @@ std::vector<float> sums_of(std::span<const float> rows, std::span<const float> c
   return sums;
 }
 
+// Some columns of rows.
+std::vector<float> columns_of(std::span<const float> values, uint64_t width, uint64_t first, uint64_t count) {
+  std::vector<float> columns;
+  columns.reserve(values.size() / width * count);
+  for (size_t row = 0; row < values.size(); row += width) {
+    const auto part = values.subspan(row + first, count);
+    columns.insert(columns.end(), part.begin(), part.end());
+  }
+  return columns;
+}
+
 // [outputs, height, width, channels] as `shape`, [outputs, channels, height, width].
 std::vector<float> channels_first(std::span<const float> values, const Shape& shape) {
   const uint64_t channels = shape[1], pixels = shape[2] * shape[3];
@@ -152,11 +163,12 @@ class FileWeights : public ConstantSource {
       if (const auto found = parts.find(parameter.name); found != parts.end()) {
         for (const FilePart& part : found->second) {
           if (part.name.empty()) {
-            constant.parts.push_back({nullptr, 0, part.shape.front()});
+            constant.parts.push_back({.rows = part.shape.front()});
             zeros_.resize(std::max<size_t>(zeros_.size(), part.shape.front()));
             continue;
           }
-          constant.parts.push_back({files_->find(part.name), part.first_row, part.rows});
+          constant.parts.push_back(
+              {files_->find(part.name), part.first_row, part.rows, part.first_column, part.columns});
           dtype_of(*constant.parts.back().stored->info, file);
         }
       }
@@ -175,7 +187,7 @@ class FileWeights : public ConstantSource {
       return {part_of(values_)};
     }
     ConstantParts parts;
-    for (const auto& [stored, first_row, rows] : constant.parts) {
+    for (const auto& [stored, first_row, rows, first_column, columns] : constant.parts) {
       if (!stored) {
         parts.push_back(part_of(std::span(zeros_).first(rows)));
         continue;
@@ -188,6 +200,10 @@ class FileWeights : public ConstantSource {
       if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
         warn_(shown(stored->file->path()) + ": tensor '" + stored->info->name +
               "' holds a NaN, expected finite weights");
+      }
+      if (columns) {  // a part that is the only one
+        values_ = columns_of(stored->floats(), stored->info->shape.back(), first_column, columns);
+        return {part_of(values_)};
       }
     }
     const bool sum = constant.parameter.module == Module::positions && constant.parts.size() == 2;
@@ -233,6 +249,7 @@ class FileWeights : public ConstantSource {
   struct Part {
     const StoredTensor* stored = nullptr;  // none: zeros
     uint64_t first_row = 0, rows = 0;      // 0 rows: all
+    uint64_t first_column = 0, columns = 0;
   };
   struct Constant {
     Parameter parameter;

@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "runtime/ops/attention/attention_rows.h"
+#include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/explain/attention_rollout.h"
+#include "runtime/ops/moves/concat.h"
 
 namespace vitrine {
 namespace {
@@ -40,6 +43,22 @@ ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& at
       {.first_row = rows.first, .rows = rows.count, .mean_heads = mean_heads, .mean_rows = rows.mean});
 }
 
+// Of all attentions of a block: their heads one behind the other, or the mean of all.
+ValueId rows_of(Graph& graph, const std::string& name, const BlockValues& block, const MapRows& rows,
+                bool mean_heads) {
+  std::vector<ValueId> parts{rows_of(graph, name, block.attention, rows, mean_heads)};
+  for (const BlockValues& other : block.beside) {
+    const std::string part = name + "." + std::to_string(parts.size());
+    parts.push_back(rows_of(graph, part, other.attention, rows, mean_heads));
+  }
+  if (parts.size() == 1) return parts.front();
+  if (!mean_heads) return concat(graph, name + ".all", parts, 1);
+  ValueId sum = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i)
+    sum = add(graph, name + ".sum." + std::to_string(i), sum, parts[i]);
+  return scale(graph, name + ".mean", sum, 1.0 / static_cast<double>(parts.size()));
+}
+
 }  // namespace
 
 bool has_attention_pool(const ViTConfig& config) { return config.pool == Pool::attention; }
@@ -51,7 +70,7 @@ MapRows pooled_rows(const ViTConfig& config) {
 }
 
 uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
-  return layer == config.depth ? config.pooling_heads() : config.heads;
+  return layer == config.depth ? config.pooling_heads() : config.heads * config.branches;
 }
 
 uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
@@ -104,11 +123,10 @@ BlockTaps AttentionMaps::taps() const {
                 rollout = options_.rollout](GraphBuilder& builder, const BlockValues& block) {
       Graph& graph = builder.graph();
       const std::string name = "blocks." + std::to_string(layer) + ".attn.";
-      if (wanted)
-        graph.output(rows_of(graph, name + "rows", block.attention, rows, false), output_name(layer));
+      if (wanted) graph.output(rows_of(graph, name + "rows", block, rows, false), output_name(layer));
       if (!rollout) return;
       if (layer == 0) mean_maps->clear();  // the taps may serve several graphs
-      mean_maps->push_back(rows_of(graph, name + "mean", block.attention, {.count = tokens}, true));
+      mean_maps->push_back(rows_of(graph, name + "mean", block, {.count = tokens}, true));
       if (layer + 1 < depth) return;
       ValueId joint =
           attention_rollout(graph, name + "rollout", mean_maps->back(),
@@ -138,9 +156,9 @@ std::vector<float> AttentionMaps::weights(const Executable& executable, std::opt
                                       " was not asked for when the graph was made");
   }
   const auto bytes = executable.output(executable.output_index(output_name(layer)), set);
-  const uint64_t count = layer == config_.depth
-                             ? heads_of_maps(config_, layer) * keys_of_maps(config_, layer)
-                             : (layer ? config_.heads : 1) * rows_.stored() * config_.tokens();
+  const uint64_t count = layer == config_.depth ? heads_of_maps(config_, layer) * keys_of_maps(config_, layer)
+                                                : (layer ? heads_of_maps(config_, layer) : 1) *
+                                                      rows_.stored() * config_.tokens();
   require_below("the image", image, bytes.size() / (count * sizeof(float)));
   std::vector<float> values(count);
   std::memcpy(values.data(), bytes.data() + image * count * sizeof(float), count * sizeof(float));

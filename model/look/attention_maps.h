@@ -28,8 +28,9 @@ struct MapRows {
   bool operator==(const MapRows&) const = default;
 };
 bool has_attention_pool(const ViTConfig& config);
-// How many heads have a map of this layer, and to how many tokens each looks: to the last ones. Attention
-// pooling, the layer behind the last block, has its own of both.
+// How many heads have a map of this layer, those of a block's attentions one behind the other, and to how
+// many tokens each looks: to the last ones. Attention pooling, the layer behind the last block, has its own
+// of both.
 uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer);
 uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer);
 // Those that the model's result is made of: the class token's row, or the mean of the rows of all that is

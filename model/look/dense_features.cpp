@@ -41,7 +41,7 @@ BlockTaps DenseFeatures::taps() const {
       Graph& graph = builder.graph();
       const std::string name = map_name + std::to_string(layer);
       const uint64_t first = c.prefix_tokens();
-      ValueId tokens = block.mlp.out;
+      ValueId tokens = block.out;
       if (norm) tokens = VisionTransformer(c).normed(builder, name + ".norm", tokens);
       const ValueId patches = first ? slice(graph, name + ".patches", tokens, 1, first, c.tokens()) : tokens;
       graph.output(rows ? patches : transpose(graph, name, patches), name);

@@ -10,6 +10,7 @@
 #include "runtime/ops/explain/principal_colors.h"
 #include "runtime/ops/tokens/pool.h"
 #include "runtime/util/error.h"
+#include "runtime/util/text.h"
 
 namespace vitrine {
 namespace {
@@ -32,6 +33,13 @@ GoOn asked_in_front(const GoOn& go_on) {
   return [&go_on](double) { return go_on(0); };
 }
 
+// Maps are drawn from the queries and keys of one attention a block.
+std::optional<std::string> refuses_to_draw(const ViTConfig& c) {
+  if (c.branches == 1) return std::nullopt;
+  return "its blocks have " + std::to_string(c.branches) +
+         " attentions side by side, whose maps can't be drawn yet (vitrine attention writes them)";
+}
+
 void write_words(Executable& executable, std::string_view input, std::span<const uint32_t> words) {
   std::ranges::copy(std::as_bytes(words), executable.input(executable.input_index(input)).begin());
 }
@@ -51,6 +59,8 @@ PictureView::PictureView(PipelineStore& pipelines, const Model& model, Preproces
           pipelines, model, [this](uint64_t) { return picture_options(); }, options_.plan, options_.warn),
       weights_(pipelines, *model.constants) {
   require_size(preprocess_, model.config.image_height, model.config.image_width);
+  if (const auto reason = refuses_to_draw(model.config))
+    throw Error(ErrorCode::usage, shown(model.name) + ": " + *reason);
 }
 
 PictureView::~PictureView() = default;
@@ -105,7 +115,7 @@ BlockTaps PictureView::taps() {
                                           {.first_row = rows.first, .rows = rows.count, .mean_rows = true});
                        graph.store(pooled, {layer_state(layer, "pooled")});
                      }
-                     if (layer + 1 == config.depth) keep(graph, block.mlp.out, tokens_state);
+                     if (layer + 1 == config.depth) keep(graph, block.out, tokens_state);
                    }};
   }
   return taps;

@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 46> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -40,6 +40,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words{{
     {"attn.norm", "the heads side by side, normalised"},
     {"attn.proj", "the heads mixed by W_o, and the block's input added"},
     {"norm2", "each token normalised, for the MLP"},
+    {"attns", "attentions side by side, whose results are added"},
+    {"ffns", "MLPs side by side, whose results are added"},
     {"mlp", "each token on its own"},
     {"mlp.fc1", "wider, and the activation"},
     {"mlp.norm", "the wide rows normalised"},

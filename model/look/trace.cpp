@@ -132,48 +132,58 @@ TraceSlice edges_of_tokens(const Tensor& rows) {
 // Makes a value an output, in f32.
 class Exposer {
  public:
-  explicit Exposer(GraphBuilder& builder) : graph_(builder.graph()) {}
+  Exposer(GraphBuilder& builder, const std::string& branch) : graph_(builder.graph()), branch_(branch) {}
   void operator()(ValueId value, const std::string& name) {
-    value = convert(graph_, "trace." + name + ".convert", value, DType::f32);
-    graph_.output(value, name);
+    value = convert(graph_, "trace." + branch_ + name + ".convert", value, DType::f32);
+    graph_.output(value, branch_ + name);
   }
 
  private:
   Graph& graph_;
+  const std::string& branch_;
 };
+
+// What stands in front of the names of a branch's steps.
+std::string branch_name(const ViTConfig& c, uint64_t branch) {
+  return c.branches == 1 ? "" : "attns." + std::to_string(branch) + ".";
+}
 
 // `result` is an output already, as it is.
 void expose_attention(GraphBuilder& builder, const Attention& attention, const AttentionValues& values,
-                      ValueId result) {
+                      ValueId result, const std::string& branch = {}) {
   Graph& graph = builder.graph();
-  Exposer expose(builder);
+  Exposer expose(builder, branch);
   const uint64_t tokens = graph.value(values.q).shape[1];
   // A bias by relative positions goes by the places of all tokens, so that all rows are computed.
   const bool all = values.options.bias || values.options.bias_rows;
   const auto first_rows = [&](const char* node, ValueId x, int axis) {
-    return slice(graph, node, x, axis, 0, std::min(tokens, shown));
+    return slice(graph, "trace." + branch + node, x, axis, 0, std::min(tokens, shown));
   };
-  const ValueId rows = all ? values.q : first_rows("trace.rows", values.q, 1);
+  const ValueId rows = all ? values.q : first_rows("rows", values.q, 1);
   const PlainAttentionResult plain =
-      plain_attention(graph, "trace.scores", rows, values.k, values.v, values.options);
-  expose(all ? first_rows("trace.score_rows", plain.scores, 2) : plain.scores, "scores");
-  expose(all ? first_rows("trace.weight_rows", plain.weights, 2) : plain.weights, "weights");
+      plain_attention(graph, "trace." + branch + "scores", rows, values.k, values.v, values.options);
+  expose(all ? first_rows("score_rows", plain.scores, 2) : plain.scores, "scores");
+  expose(all ? first_rows("weight_rows", plain.weights, 2) : plain.weights, "weights");
   if (attention.config().projection && values.out != result)
-    expose(attention.project(builder, "trace.proj", values.projected), "proj");
+    expose(attention.project(builder, "trace." + branch + "proj", values.projected), "proj");
   if (values.heads != result) expose(values.heads, "concat");
   expose(values.q, "q");
   if (values.k != values.q) expose(values.k, "k");
   if (values.v != values.q) expose(values.v, "v");
 }
 
-const Tensor& found(const Tensors& tensors, const char* name, const char* otherwise) {
-  const auto at = tensors.find(name);
-  return at != tensors.end() ? at->second : tensors.at(otherwise);
+const Tensor& found(const Tensors& tensors, const std::string& branch, const char* name,
+                    const char* otherwise) {
+  const auto at = tensors.find(branch + name);
+  return at != tensors.end() ? at->second : tensors.at(branch + otherwise);
 }
 
 // The steps from the attention's input (its shape is given) to its projection.
-void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, const Tensors& tensors) {
-  const Tensor &q = tensors.at("q"), &k = found(tensors, "k", "q"), &v = found(tensors, "v", "q");
+void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, const Tensors& tensors,
+                         const std::string& branch = {}) {
+  const size_t before = steps.size();
+  const Tensor& q = tensors.at(branch + "q");
+  const Tensor &k = found(tensors, branch, "k", "q"), &v = found(tensors, branch, "v", "q");
   const uint64_t batch = q.shape[0], n = q.shape[1], h = c.heads;
   const uint64_t dk = c.head_key_width(), dv = c.head_value_width();
   const bool fused = !c.per_head_maps;
@@ -193,7 +203,7 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   if (c.rotary != Rotary::none) made += ", turned by the patch's place";
   const std::string bias =
       c.relative_bias == RelativeBias::none ? "" : " + the bias of where patches lie to each other";
-  const uint64_t k_at = tensors.contains("k") ? 0 : c.key_columns();
+  const uint64_t k_at = tensors.contains(branch + "k") ? 0 : c.key_columns();
   const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
   if (c.window != 0 && n != c.tokens()) {
     steps.push_back({"windows", "the grid cut into windows, zeros beyond it", {batch, n, c.dim}});
@@ -205,21 +215,22 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   steps.push_back({"scores",
                    "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()) + bias,
                    {batch, h, n, n},
-                   slice_of_scores(tensors.at("scores"))});
+                   slice_of_scores(tensors.at(branch + "scores"))});
   steps.push_back({"weights",
                    "softmax of each row of the scores",
                    {batch, h, n, n},
-                   slice_of_scores(tensors.at("weights"))});
-  const Tensor& concat = found(tensors, "concat", "out");
+                   slice_of_scores(tensors.at(branch + "weights"))});
+  const Tensor& concat = found(tensors, branch, "concat", "out");
   steps.push_back(
       {"weights @ v", "what each head gathers", {batch, h, n, dv}, slice_of_heads(concat, h, 0, dv)});
   steps.push_back({"concat", "the heads side by side", concat.shape, edges_of_tokens(concat)});
   if (c.attention_norm) steps.push_back({"norm(concat)", "each row of these normalised", concat.shape});
   if (c.projection) {
-    const Tensor& out = found(tensors, "proj", "out");
+    const Tensor& out = found(tensors, branch, "proj", "out");
     steps.push_back({c.attention_norm ? "proj(norm(concat))" : "proj(concat)", "the heads mixed by W_o",
                      out.shape, slice_of_tokens(out)});
   }
+  for (size_t i = before; i < steps.size(); ++i) steps[i].name = branch + steps[i].name;
 }
 
 // "class token, 4 registers, patches; positions added"
@@ -234,9 +245,10 @@ std::string tokens_text(const ViTConfig& c) {
 
 Shape shape_of(const Graph& graph, ValueId id) { return graph.value(id).shape; }
 
-// From the attention's projection to the end of the block.
+// From the attentions' projections to the end of the block.
 std::vector<TraceStep> steps_behind(const ViTConfig& c, const std::string& at, const Graph& graph,
                                     const BlockValues& values) {
+  const bool parallel = c.block == BlockKind::parallel, several = c.branches > 1;
   const auto added = [&](const std::string& branch, const char* scale, const char* norm) {
     return "the residual, with " +
            (c.post_norm              ? norm + ("(" + branch + ")")
@@ -244,17 +256,30 @@ std::vector<TraceStep> steps_behind(const ViTConfig& c, const std::string& at, c
                                      : "the " + branch) +
            " added";
   };
-  std::vector<TraceStep> steps{
-      {at + " + attention", added("attention", "ls1", "norm1"), shape_of(graph, values.attention.out)}};
-  if (!c.post_norm)
-    steps.push_back({at + ".norm2", "what the MLP is given", shape_of(graph, values.normed2)});
-  steps.push_back({at + ".mlp.fc1", c.mlp == MlpKind::swiglu ? "behind the gate" : "behind the activation",
-                   shape_of(graph, values.mlp.hidden)});
-  if (c.mlp_norm)
-    steps.push_back({at + ".mlp.norm", "each row of these normalised", shape_of(graph, values.mlp.hidden)});
-  steps.push_back({at + ".mlp.fc2", "back at the tokens' width", shape_of(graph, values.mlp.out)});
-  steps.push_back({at, added("MLP", c.mlp_scale ? "ls2" : nullptr, "norm2") + ": what the block returns",
-                   shape_of(graph, values.mlp.out)});
+  std::vector<TraceStep> steps;
+  const Shape tokens = shape_of(graph, values.in);
+  if (!parallel) {
+    steps.push_back({at + (several ? " + attentions" : " + attention"),
+                     added(several ? "attentions" : "attention", "ls1", "norm1"), tokens});
+  }
+  for (uint64_t i = 0; i < c.branches; ++i) {
+    const BlockValues& branch = i == 0 ? values : values.beside[i - 1];
+    const std::string mlp = at + (several ? ".ffns." + std::to_string(i) : "");
+    if (!c.post_norm && !parallel) {
+      steps.push_back(
+          {mlp + (several ? ".norm" : ".norm2"), "what the MLP is given", shape_of(graph, branch.normed2)});
+    }
+    steps.push_back({mlp + ".mlp.fc1", c.mlp == MlpKind::swiglu ? "behind the gate" : "behind the activation",
+                     shape_of(graph, branch.mlp.hidden)});
+    if (c.mlp_norm)
+      steps.push_back(
+          {mlp + ".mlp.norm", "each row of these normalised", shape_of(graph, branch.mlp.hidden)});
+    steps.push_back({mlp + ".mlp.fc2", "back at the tokens' width", tokens});
+  }
+  const std::string last = parallel  ? added("(attention + MLP)", "ls1", nullptr)
+                           : several ? added("MLPs", c.mlp_scale ? "ls2" : nullptr, nullptr)
+                                     : added("MLP", c.mlp_scale ? "ls2" : nullptr, "norm2");
+  steps.push_back({at, last + ": what the block returns", tokens});
   return steps;
 }
 
@@ -304,16 +329,23 @@ std::vector<TraceStep> trace_model(PipelineStore& pipelines, const Model& model,
     }
     const Block& block = transformer.blocks()[layer];
     const BlockValues values = block.values(builder, x);
-    expose_attention(builder, block.attention(), values.attention, values.mlp.out);
-    before.push_back({c.post_norm ? at : at + ".norm1", "x, what the attention is given",
+    for (uint64_t i = 0; i < c.branches; ++i) {
+      const BlockValues& branch = i == 0 ? values : values.beside[i - 1];
+      expose_attention(builder, block.attention(i), branch.attention, values.out, branch_name(c, i));
+    }
+    const bool both = c.block == BlockKind::parallel;
+    before.push_back({c.post_norm      ? at
+                      : c.branches > 1 ? at + ".attns.*.norm"
+                                       : at + ".norm1",
+                      both ? "x, what the attention and the MLP are given" : "x, what the attention is given",
                       shape_of(graph, values.normed1)});
     behind = steps_behind(c, at, graph, values);
-    return values.mlp.out;
+    return values.out;
   };
   ModuleRunner runner(pipelines, append, *model.constants, {.dtype = options.dtype, .plan = options.plan});
   const Tensors tensors = runner.outputs(images);
   std::vector<TraceStep> steps = std::move(before);
-  add_attention_steps(steps, c, tensors);
+  for (uint64_t i = 0; i < c.branches; ++i) add_attention_steps(steps, c, tensors, branch_name(c, i));
   std::ranges::move(behind, std::back_inserter(steps));
   return steps;
 }

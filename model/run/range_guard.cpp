@@ -172,10 +172,7 @@ std::string RangeGuard::layer_of(const WeightRange& range) const {
     const auto found = layer_of_constant_.find(range.constant);
     return found == layer_of_constant_.end() ? "" : found->second;
   }
-  std::string at = range.constant;  // a norm belongs to the layer that it feeds
-  if (at.ends_with(".norm1")) at.replace(at.size() - 5, 5, "attn");
-  if (at.ends_with(".norm2")) at.replace(at.size() - 5, 5, "mlp");
-  if (at == "attn_pool.norm") at = "attn_pool.mlp";
+  const std::string& at = range.feeds.empty() ? range.constant : range.feeds;
   std::string closest;  // "attn_pool.mlp" is a layer of its own within "attn_pool"
   for (const LayerRange& row : ranges_) {
     if (is_part_of(at, row.layer) && row.layer.size() > closest.size()) closest = row.layer;

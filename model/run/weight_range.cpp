@@ -68,24 +68,16 @@ class Bounds {
     }
     const ViTConfig& c = model_.config;
     for (uint64_t i = 0; i < c.depth; ++i) {
-      const std::string at = "blocks." + std::to_string(i);
-      for (const char* norm : {".norm1", ".norm2"}) ranges.push_back(normed(at + norm, c.dim));
-      if (c.attention_norm) ranges.push_back(normed(at + ".attn.norm", c.value_columns()));
-      if (c.mlp_norm) ranges.push_back(normed(at + ".mlp.norm", c.mlp_width()));
-      if (c.post_norm) {  // nothing bounds what the blocks before have added up
-        ranges.push_back({at + ".attn.qk", std::numeric_limits<float>::max(), true});
-        continue;
+      const std::string at = "blocks." + std::to_string(i) + ".";
+      if (c.block == BlockKind::parallel) {
+        add_branch(ranges, at + "norm1", at + "attn", at + "norm1", at + "mlp");
+      } else if (c.branches == 1) {
+        add_branch(ranges, at + "norm1", at + "attn", at + "norm2", at + "mlp");
       }
-      const std::vector<double> gamma = values(at + ".norm1.weight"), beta = values(at + ".norm1.bias");
-      // Of a fused projection the last rows are the values, whose overflow shows by itself.
-      const uint64_t rows = model_.config.key_columns();
-      if (model_.config.per_head_maps) {
-        ranges.push_back(mapped(at + ".attn.q", at + ".attn.q", rows, gamma, beta));
-        ranges.push_back(mapped(at + ".attn.k", at + ".attn.k", rows, gamma, beta));
-      } else {
-        ranges.push_back(mapped(at + ".attn.qk", at + ".attn.qkv", 2 * rows, gamma, beta));
-        // Of a pair that is turned, one may come to what both had.
-        if (c.rotary != Rotary::none) ranges.back().largest *= std::numbers::sqrt2_v<float>;
+      for (uint64_t branch = 0; c.branches > 1 && branch < c.branches; ++branch) {
+        const std::string attention = at + "attns." + std::to_string(branch);
+        const std::string mlp = at + "ffns." + std::to_string(branch);
+        add_branch(ranges, attention + ".norm", attention + ".attn", mlp + ".norm", mlp + ".mlp");
       }
     }
     if (model_.config.pool == Pool::attention) add_pool(ranges);
@@ -93,6 +85,31 @@ class Bounds {
   }
 
  private:
+  // An attention and an MLP, and the norms in front of them.
+  void add_branch(std::vector<WeightRange>& ranges, const std::string& norm1, const std::string& attention,
+                  const std::string& norm2, const std::string& mlp) const {
+    const ViTConfig& c = model_.config;
+    ranges.push_back(normed(norm1, c.dim, attention));
+    ranges.push_back(normed(norm2, c.dim, mlp));
+    if (c.attention_norm) ranges.push_back(normed(attention + ".norm", c.value_columns()));
+    if (c.mlp_norm) ranges.push_back(normed(mlp + ".norm", c.mlp_width()));
+    if (c.post_norm) {  // nothing bounds what the blocks before have added up
+      ranges.push_back({attention + ".qk", std::numeric_limits<float>::max(), true});
+      return;
+    }
+    const std::vector<double> gamma = values(norm1 + ".weight"), beta = values(norm1 + ".bias");
+    // Of a fused projection the last rows are the values, whose overflow shows by itself.
+    const uint64_t rows = c.key_columns();
+    if (c.per_head_maps) {
+      ranges.push_back(mapped(attention + ".q", attention + ".q", rows, gamma, beta));
+      ranges.push_back(mapped(attention + ".k", attention + ".k", rows, gamma, beta));
+    } else {
+      ranges.push_back(mapped(attention + ".qk", attention + ".qkv", 2 * rows, gamma, beta));
+      // Of a pair that is turned, one may come to what both had.
+      if (c.rotary != Rotary::none) ranges.back().largest *= std::numbers::sqrt2_v<float>;
+    }
+  }
+
   // The query of an attention pool is a constant; its keys come from the final norm.
   void add_pool(std::vector<WeightRange>& ranges) const {
     const std::vector<double> latent = values("attn_pool.latent");
@@ -106,7 +123,7 @@ class Bounds {
     }
     ranges.push_back(bound("attn_pool.latent", largest_latent));
     ranges.push_back(bound("attn_pool.q", largest_q));
-    ranges.push_back(normed("attn_pool.norm", model_.config.dim));
+    ranges.push_back(normed("attn_pool.norm", model_.config.dim, "attn_pool.mlp"));
     if (model_.config.final_norm) {
       ranges.push_back(mapped("attn_pool.k", "attn_pool.kv", model_.config.dim, values("norm.weight"),
                               values("norm.bias")));
@@ -132,13 +149,15 @@ class Bounds {
     return {std::move(name), std::isfinite(largest) ? static_cast<float>(std::min(largest, 3e38)) : 0, true};
   }
 
-  WeightRange normed(const std::string& norm, uint64_t width) const {
+  WeightRange normed(const std::string& norm, uint64_t width, const std::string& feeds = {}) const {
     const std::vector<double> gamma = values(norm + ".weight"), beta = values(norm + ".bias");
     const double root = std::sqrt(static_cast<double>(width));
     double largest = 0;
     for (size_t j = 0; j < gamma.size(); ++j)
       largest = std::max(largest, root * std::abs(gamma[j]) + (beta.empty() ? 0 : std::abs(beta[j])));
-    return bound(norm, largest);
+    WeightRange range = bound(norm, largest);
+    range.feeds = feeds;
+    return range;
   }
 
   // |w (gamma x + beta) + b| <= |x| |w gamma| + |w beta + b|, row by row.

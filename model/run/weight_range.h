@@ -17,6 +17,8 @@ struct WeightRange {
   std::string constant;  // the constant, or what is bounded: "blocks.3.attn.qkv.weight", "blocks.3.attn.q"
   float largest = 0;     // magnitude; what isn't finite in the file is left out
   bool bound = false;    // not found in the file, but what the model can compute from it at most
+  std::string feeds =
+      {};  // whose type that has, where it isn't a part of it: a norm's is the layer's behind it
 };
 
 // The largest magnitude of every matrix, and a bound for what each attention's norms, queries and keys can

@@ -10,7 +10,7 @@
 
 #include "model/files/weights.h"
 #include "model/text/tokenizer.h"
-#include "model/vit/modules.h"
+#include "model/vit/block.h"
 
 namespace vitrine {
 

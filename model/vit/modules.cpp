@@ -36,19 +36,6 @@ bool has_named(std::span<const Parameter> parameters, std::string_view name) {
   return std::ranges::find(parameters, name, &Parameter::name) != parameters.end();
 }
 
-// What the attention of a block is given: windows are what those that see all are without.
-ViTConfig attention_config(ViTConfig config, uint64_t block) {
-  if (config.sees_all(block)) config.window = 0;
-  return config;
-}
-
-// Adds the residual to what a branch gives, of which some samples are dropped.
-ValueId end_branch(GraphBuilder& builder, const std::string& node, ValueId x, const Epilogue& epilogue) {
-  if (!epilogue.residual) return x;
-  x = builder.drop_samples(node + ".drop", x, epilogue.drop_rate);
-  return add(builder.graph(), node + ".add", epilogue.residual, x);
-}
-
 }  // namespace
 
 std::string ModuleBase::path(std::string_view leaf) const { return dotted(name_, leaf); }
@@ -158,6 +145,13 @@ ValueId ModuleBase::last_linear(GraphBuilder& builder, std::string_view at, std:
   x = builder.dropout(node + ".dropout", x, config_.dropout);
   if (epilogue.scale) x = multiply(graph, node + ".scale", x, epilogue.scale);
   return end_branch(builder, node, x, epilogue);
+}
+
+ValueId ModuleBase::end_branch(GraphBuilder& builder, const std::string& node, ValueId x,
+                               const Epilogue& epilogue) {
+  if (!epilogue.residual) return x;
+  x = builder.drop_samples(node + ".drop", x, epilogue.drop_rate);
+  return add(builder.graph(), node + ".add", epilogue.residual, x);
 }
 
 PatchEmbed::PatchEmbed(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
@@ -451,51 +445,6 @@ MlpValues Mlp::values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue
   out.hidden = builder.dropout(path("hidden.dropout"), out.hidden, config_.dropout);
   const ValueId normed = config_.mlp_norm ? norm(builder, "norm", out.hidden, dtype) : out.hidden;
   out.out = last_linear(builder, "fc2", path("fc2"), normed, epilogue);
-  return out;
-}
-
-Block::Block(const ViTConfig& config, std::string name, uint64_t index)
-    : ModuleBase(config, std::move(name)),
-      attention_(attention_config(config, index), path("attn")),
-      mlp_(config, path("mlp")) {
-  declare_norm(Module::norm1, "norm1");
-  declare_all_of(attention_);
-  if (config.layer_scale) declare(Module::scale1, Leaf::whole, "ls1.gamma", {config.dim});
-  declare_norm(Module::norm2, "norm2");
-  declare_all_of(mlp_);
-  if (config.layer_scale && config.mlp_scale) declare(Module::scale2, Leaf::whole, "ls2.gamma", {config.dim});
-  for (Parameter& parameter : parameters_) parameter.block = index;
-  if (config.depth > 1) {
-    drop_rate_ = config.stochastic_depth * static_cast<double>(index) / static_cast<double>(config.depth - 1);
-  }
-}
-
-// Of a branch that is normalised behind: what follows its norm.
-ValueId Block::behind(GraphBuilder& builder, std::string_view norm_at, ValueId branch,
-                      ValueId residual) const {
-  const ValueId normed = norm(builder, norm_at, branch, DType::f32);
-  return end_branch(builder, path(norm_at), normed, {.residual = residual, .drop_rate = drop_rate_});
-}
-
-BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps) const {
-  BlockValues out{.in = x};
-  if (config_.post_norm) {
-    out.normed1 = x;
-    out.attention = attention_.values(builder, x, keeps);
-    out.attention.out = behind(builder, "norm1", out.attention.out, x);
-    out.normed2 = out.attention.out;
-    out.mlp = mlp_.values(builder, out.normed2);
-    out.mlp.out = behind(builder, "norm2", out.mlp.out, out.normed2);
-    return out;
-  }
-  const auto scale = [&](std::string_view at) { return constant_if(has(at), builder, at, DType::f32); };
-  out.normed1 = norm(builder, "norm1", x, builder.dtype(attention_.name()));
-  out.attention = attention_.values(builder, out.normed1, keeps,
-                                    {.scale = scale("ls1.gamma"), .residual = x, .drop_rate = drop_rate_});
-  out.normed2 = norm(builder, "norm2", out.attention.out, builder.dtype(mlp_.name()));
-  out.mlp =
-      mlp_.values(builder, out.normed2,
-                  {.scale = scale("ls2.gamma"), .residual = out.attention.out, .drop_rate = drop_rate_});
   return out;
 }
 

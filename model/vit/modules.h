@@ -75,6 +75,9 @@ class ModuleBase {
   // The linear layer `at`, and the pair beside it where it has one. f32 where it has.
   ValueId linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x, ValueId weight,
                  MatmulOptions options) const;
+  // Adds the residual to what a branch gives, of which some samples are dropped.
+  static ValueId end_branch(GraphBuilder& builder, const std::string& node, ValueId x,
+                            const Epilogue& epilogue);
   // The linear layer `at` and what follows it, as one node where nothing is dropped. f32.
   ValueId last_linear(GraphBuilder& builder, std::string_view at, std::string node, ValueId x,
                       const Epilogue& epilogue) const;
@@ -153,35 +156,6 @@ class Mlp : public ModuleBase {
   explicit Mlp(const ViTConfig& config, std::string name = {});
   ValueId operator()(GraphBuilder& builder, ValueId x) const { return values(builder, x).out; }
   MlpValues values(GraphBuilder& builder, ValueId x, const Epilogue& epilogue = {}) const;
-};
-
-struct BlockValues {
-  ValueId in;                 // [B, N, dim] f32
-  ValueId normed1;            // what the attention is given
-  AttentionValues attention;  // its `out` has the residual added
-  ValueId normed2;            // what the MLP is given
-  MlpValues mlp;              // its `out` is the block's
-};
-
-// An encoder block: x + ls1(attn(norm1(x))), then x + ls2(mlp(norm2(x))); with post_norm x + norm1(attn(x)),
-// then x + norm2(mlp(x)).
-class Block : public ModuleBase {
- public:
-  // `index` is the block's place in its model: the parameters' `block`, and how often training drops it.
-  explicit Block(const ViTConfig& config, std::string name = {}, uint64_t index = 0);
-  const Attention& attention() const { return attention_; }
-  const Mlp& mlp() const { return mlp_; }
-
-  // [B, N, dim] f32 to [B, N, dim] f32.
-  ValueId operator()(GraphBuilder& builder, ValueId x) const { return values(builder, x).mlp.out; }
-  BlockValues values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps = {}) const;
-
- private:
-  ValueId behind(GraphBuilder& builder, std::string_view norm_at, ValueId branch, ValueId residual) const;
-
-  Attention attention_;
-  Mlp mlp_;
-  double drop_rate_ = 0;
 };
 
 }  // namespace vitrine

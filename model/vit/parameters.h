@@ -76,6 +76,7 @@ struct Parameter {
   Module module = Module::patch;
   Leaf leaf = Leaf::whole;
   uint64_t block = 0;
+  uint64_t branch = 0;  // of a block's that are side by side
   Shape shape;
   bool fixed = false;  // computed from the config (sine-cosine positions), never read from a file
   // Read and written, while training leaves it as it is: fixed ones are made of it, or it belongs to a layer

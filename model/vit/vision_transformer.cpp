@@ -100,7 +100,7 @@ ValueId VisionTransformer::tokens(GraphBuilder& builder, ValueId image, const Bl
     }
     const BlockValues values = blocks_[i].values(builder, x, tap->second.keeps);
     if (tap->second.look) tap->second.look(builder, values);
-    x = values.mlp.out;
+    x = values.out;
   }
   return x;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/vit/attention_pool.h"
+#include "model/vit/block.h"
 #include "model/vit/modules.h"
 #include "model/vit/neck.h"
 

@@ -21,6 +21,8 @@ struct EnumName {
 };
 constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
+constexpr std::array<EnumName<BlockKind>, 2> block_names{
+    {{BlockKind::sequential, "sequential"}, {BlockKind::parallel, "parallel"}}};
 constexpr std::array<EnumName<Positions>, 3> position_names{
     {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
 constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
@@ -59,6 +61,7 @@ constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::non
                                                                 {Activation::relu, "relu"}}};
 
 const auto& names_of(MlpKind) { return mlp_names; }
+const auto& names_of(BlockKind) { return block_names; }
 const auto& names_of(Positions) { return position_names; }
 const auto& names_of(Stem) { return stem_names; }
 const auto& names_of(NormKind) { return norm_names; }
@@ -115,6 +118,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("global_blocks", c.global_blocks);
   visit("dim", c.dim);
   visit("depth", c.depth);
+  visit("block", c.block);
+  visit("branches", c.branches);
   visit("heads", c.heads);
   visit("key_width", c.key_width);
   visit("value_width", c.value_width);
@@ -240,6 +245,7 @@ std::string text_of(Enum value) {
 }  // namespace
 
 std::string_view name_of(MlpKind kind) { return enum_text(kind); }
+std::string_view name_of(BlockKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
 std::string_view name_of(Stem stem) { return enum_text(stem); }
 std::string_view name_of(NormKind kind) { return enum_text(kind); }
@@ -268,8 +274,8 @@ uint64_t ViTConfig::stem_channels() const {
   return (4 * stem_width) << (stem_stages() - 1);
 }
 
-bool ViTConfig::sees_all(uint64_t block) const {
-  return window == 0 || std::ranges::find(global_blocks, block) != global_blocks.end();
+bool ViTConfig::sees_all(uint64_t index) const {
+  return window == 0 || std::ranges::find(global_blocks, index) != global_blocks.end();
 }
 
 uint64_t ViTConfig::position_rows() const {
@@ -376,7 +382,9 @@ double flops(const ViTConfig& c, uint64_t batch) {
   double block = 0;
   if (c.projection) block += n * values * d;                         // W_o
   block += n * d * hidden * (c.mlp == MlpKind::swiglu ? 3.0 : 2.0);  // both layers of the MLP
-  double total = static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * block;
+  const double branches = static_cast<double>(c.branches);
+  double total =
+      static_cast<double>(c.patches()) * patch * d + static_cast<double>(c.depth) * branches * block;
   total += stem_multiply_adds(c);
   for (uint64_t i = 0; i < c.depth; ++i) {
     const double side = static_cast<double>(c.window);
@@ -385,8 +393,8 @@ double flops(const ViTConfig& c, uint64_t batch) {
     const double rows = all ? n
                             : seen * std::ceil(static_cast<double>(c.grid_height()) / side) *
                                   std::ceil(static_cast<double>(c.grid_width()) / side);
-    total += rows * map_inputs * (2 * keys + values);  // q, k and v
-    total += rows * seen * (keys + values);            // scores and weighted sum
+    total += branches * rows * map_inputs * (2 * keys + values);  // q, k and v
+    total += branches * rows * seen * (keys + values);            // scores and weighted sum
   }
   const double neck = static_cast<double>(c.neck);
   total += n * neck * (d + 9 * neck);

@@ -15,6 +15,9 @@
 namespace vitrine {
 
 enum class MlpKind : uint8_t { plain, swiglu };
+// How a block's attention and MLP stand to each other: the MLP sees what the attention has added, or both see
+// the same tokens behind one norm, and their results are added.
+enum class BlockKind : uint8_t { sequential, parallel };
 enum class Positions : uint8_t { none, learned, sincos };
 // Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
 // the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
@@ -47,6 +50,7 @@ enum class Pool : uint8_t { token, mean, token_and_mean, attention };
 enum class InitRule : uint8_t { vit, torch };
 
 std::string_view name_of(MlpKind kind);
+std::string_view name_of(BlockKind kind);
 std::string_view name_of(Positions positions);
 std::string_view name_of(Stem stem);
 std::string_view name_of(NormKind kind);
@@ -108,6 +112,8 @@ struct ViTConfig {
   // Blocks.
   uint64_t dim = 768;
   uint64_t depth = 12;
+  BlockKind block = BlockKind::sequential;
+  uint64_t branches = 1;  // attentions side by side, whose results are added, and behind them as many MLPs
   uint64_t heads = 12;
   uint64_t key_width = 0;    // of a head; 0: dim / heads
   uint64_t value_width = 0;  // of a head; 0: dim / heads
@@ -176,7 +182,7 @@ struct ViTConfig {
   uint64_t first_pooled() const { return pool_prefix ? 0 : prefix_tokens(); }
   uint64_t result_width() const { return neck ? neck : dim; }  // of the tokens that are pooled
   uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : result_width(); }
-  bool sees_all(uint64_t block) const;  // of that many blocks in front of it
+  bool sees_all(uint64_t index) const;  // of that many blocks in front of it
   uint64_t feature_width() const {
     return embedding_size ? embedding_size : representation_size ? representation_size : pooled_width();
   }

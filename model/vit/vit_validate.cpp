@@ -9,7 +9,8 @@
 namespace vitrine {
 namespace {
 
-constexpr uint64_t max_image = 16384, max_tokens = 65536, max_dim = 65536, max_depth = 1024, max_heads = 1024;
+constexpr uint64_t max_image = 16384, max_tokens = 65536, max_dim = 65536, max_depth = 1024, max_heads = 1024,
+                   max_branches = 16;
 constexpr uint64_t max_head_width = 256;  // what the attention kernels hold in registers
 constexpr uint64_t max_parameters = 100'000'000'000;
 
@@ -88,6 +89,12 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
   check.require(std::isfinite(c.qk_scale), "qk_scale is not finite");
   check.require(!c.per_head_maps || (c.key_bias && !c.head_norm),
                 "per_head_maps is true, expected key_bias=true and head_norm=false beside it");
+  check.range("branches", c.branches, 1, max_branches);
+  check.require(
+      c.block == BlockKind::sequential || (c.branches == 1 && !c.post_norm),
+      "block is " + std::string(name_of(c.block)) + ", expected branches=1 and post_norm=false beside it");
+  check.require(c.branches == 1 || !c.post_norm,
+                "branches is " + std::to_string(c.branches) + ", expected post_norm=false beside it");
   check.require(!c.post_norm || !c.layer_scale,
                 "post_norm and layer_scale are true, expected at most one of the two");
   check.require(c.eps > 0 && c.eps < 1,
@@ -205,9 +212,9 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   check_windows(check, *this);
   check_result(check, *this);
   // Counted in floating point first: every factor is in range now, the product may not be.
-  const double block = static_cast<double>(dim) *
-                       static_cast<double>(2 * key_columns() + 2 * value_columns() + 3 * mlp_width());
-  const double rough = block * static_cast<double>(depth) +
+  const double branch = static_cast<double>(dim) *
+                        static_cast<double>(2 * key_columns() + 2 * value_columns() + 3 * mlp_width());
+  const double rough = branch * static_cast<double>(depth * branches) +
                        static_cast<double>(dim) * static_cast<double>(classes) +
                        static_cast<double>(dim) * static_cast<double>(tokens());
   check.require(rough <= static_cast<double>(max_parameters),

@@ -32,7 +32,7 @@ struct Fixture {
         rollout(NpyFile(maps / "rollout.npy").values<float>()) {
     const ViTConfig& c = model.config;
     batch = images.size() / (c.channels * c.image_height * c.image_width);
-    REQUIRE(attention.size() == c.depth * c.heads * c.tokens() * c.tokens());
+    REQUIRE(attention.size() == c.depth * heads_of_maps(c, 0) * c.tokens() * c.tokens());
     REQUIRE(rollout.size() == c.tokens() * c.tokens());
   }
 
@@ -47,7 +47,8 @@ struct Fixture {
   // Row `token` of a layer's head, or of rollout.
   std::span<const float> row(uint64_t layer, uint64_t head, uint64_t token) const {
     const uint64_t n = model.config.tokens();
-    return std::span(attention).subspan(((layer * model.config.heads + head) * n + token) * n, n);
+    return std::span(attention).subspan(((layer * heads_of_maps(model.config, layer) + head) * n + token) * n,
+                                        n);
   }
 
   std::string name;
@@ -113,7 +114,7 @@ TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch'
   for (const auto& folder : all_maps()) {
     const Fixture fixture(folder);
     const ViTConfig& c = fixture.model.config;
-    const uint64_t n = c.tokens(), of_layer = c.heads * n * n;
+    const uint64_t n = c.tokens(), of_layer = heads_of_maps(c, 0) * n * n;
     WeightStore weights(*device.pipelines, *fixture.model.constants);
     const AttentionMaps maps(c, {.layers = all_layers(c), .rollout = true, .rows = all_rows(c)});
     const auto plain = run(weights, fixture, DType::f32, {});
@@ -148,7 +149,7 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
     const auto many = run(weights, fixture, DType::f32, all.taps());
     const uint64_t image = fixture.batch - 1;
     for (uint64_t layer = 0; layer < c.depth; ++layer) {
-      for (uint64_t head = 0; head < c.heads; ++head) {
+      for (uint64_t head = 0; head < heads_of_maps(c, layer); ++head) {
         const MapChoice choice{.layer = layer, .head = head};
         std::vector<std::span<const float>> rows;
         if (c.pool == Pool::token || c.pool == Pool::token_and_mean) {
@@ -168,7 +169,8 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
       // A token of its own, and the mean of the heads.
       const uint64_t token = c.tokens() - 1;
       std::vector<std::span<const float>> heads;
-      for (uint64_t head = 0; head < c.heads; ++head) heads.push_back(fixture.row(layer, head, token));
+      for (uint64_t head = 0; head < heads_of_maps(c, layer); ++head)
+        heads.push_back(fixture.row(layer, head, token));
       CHECK(largest_difference(all.row(*many, {.layer = layer, .token = token}, image), mean_of(heads)) <=
             1e-5);
     }

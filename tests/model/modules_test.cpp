@@ -1,6 +1,6 @@
 // Each module alone against PyTorch in float64: the fixtures that tests/parity/make_module_fixtures.py
 // writes, with the modules' own weights.
-#include "model/vit/modules.h"
+#include "model/vit/block.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

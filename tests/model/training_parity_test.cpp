@@ -315,8 +315,8 @@ TEST_CASE("a model with SwiGLU, layer scale, registers and mean pooling trains a
   check("swiglu");
 }
 TEST_CASE("models of every other kind train as in PyTorch") {
-  for (const char* name :
-       {"beit", "dinov3", "distilled", "eva02", "map", "representation", "shared_relative", "token_and_mean"})
+  for (const char* name : {"beit", "branches", "dinov3", "distilled", "eva02", "map", "parallel",
+                           "representation", "shared_relative", "token_and_mean"})
     check(name);
 }
 // Ten steps each, with the random numbers drawn here and there alike.

@@ -23,6 +23,9 @@ PLAIN = re.compile(
     r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"blocks\.\d+\.attn\.rel_pos_[hw]|neck\.[0-3]\.\w+|neck\.\w+|head\.fc\.\w+|"
+    r"blocks\.\d+\.(in_norm|in_proj|[qk]_norm|out_proj|attn_out_proj|mlp_out_proj)\.(weight|bias)|blocks\.\d+\.(mlp_bias|ls\.gamma)|"
+    r"blocks\.\d+\.attns\.\d+\.(norm\.\w+|attn\.qkv\.\w+|attn\.proj\.\w+|ls\.gamma)|"
+    r"blocks\.\d+\.ffns\.\d+\.(norm\.\w+|mlp\.fc[12]\.\w+|ls\.gamma)|"
     r"norm\.\w+|attn_pool\..*|fc_norm\.\w+|pre_logits\.fc\.\w+|head\.\w+|head_dist\.\w+)")
 ACTIVATIONS = {"GELU": "gelu", "QuickGELU": "gelu_quick", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
 
@@ -45,8 +48,39 @@ def only(values):
     return values.pop()
 
 
+def in_plain_names(tensors):
+    """A first block of another kind under the names of a plain one, with the shapes of one branch; and the words for its kind."""
+    block = {key.removeprefix("blocks.0."): shape for key, shape in tensors.items() if key.startswith("blocks.0.")}
+    words = []
+    if "in_norm.weight" in block:
+        dim = block["in_proj.weight"][1]
+        hidden = block["in_proj.weight"][0] - 3 * dim
+        renamed = {"in_norm.": "norm1.", "q_norm.": "attn.q_norm.", "k_norm.": "attn.k_norm.", "attn_out_proj.": "attn.proj.",
+                   "mlp_out_proj.": "mlp.fc2.", "ls.gamma": "ls1.gamma"}
+        plain = {new + key.removeprefix(old): shape for key, shape in block.items() for old, new in renamed.items() if key.startswith(old)}
+        plain |= {"attn.qkv.weight": [3 * dim, dim], "mlp.fc1.weight": [hidden, dim]}
+        if "in_proj.bias" in block:
+            plain |= {"attn.qkv.bias": [3 * dim]}
+        if "out_proj.weight" in block:
+            plain |= {"attn.proj.weight": [dim, dim], "mlp.fc2.weight": [dim, hidden]}
+            plain |= {"mlp.fc2.bias": [dim]} if "out_proj.bias" in block else {}
+        if "ls1.gamma" in plain:
+            plain["ls2.gamma"] = plain["ls1.gamma"]  # one for both
+        words.append("parallel")
+    elif "attns.0.norm.weight" in block:
+        renamed = {"attns.0.norm.": "norm1.", "attns.0.attn.": "attn.", "attns.0.ls.gamma": "ls1.gamma", "ffns.0.norm.": "norm2.",
+                   "ffns.0.mlp.": "mlp.", "ffns.0.ls.gamma": "ls2.gamma"}
+        plain = {new + key.removeprefix(old): shape for key, shape in block.items() for old, new in renamed.items() if key.startswith(old)}
+        words.append(f"branches{len({key.split('.')[1] for key in block if key.startswith('attns.')})}")
+    else:
+        return tensors, words
+    others = {key: shape for key, shape in tensors.items() if not key.startswith("blocks.0.")}
+    return others | {f"blocks.0.{key}": shape for key, shape in plain.items()}, words
+
+
 def timm_key(tensors, grid):
     """The same text as key_of() in known_architectures.cpp makes of a ViTConfig."""
+    tensors, kind_words = in_plain_names(tensors)
     tensors = {key.replace("embeds.proj", "patch_embed.proj").removeprefix("embeds."): shape for key, shape in tensors.items()}
     stem = [stem for stem in STEMS if "patch_embed.backbone." + stem[0] in tensors]
     if stem and stem[0][1] == "convolutions":
@@ -103,6 +137,7 @@ def timm_key(tensors, grid):
             words += ["relative_swin"] * (f"{mlp}.fc2.bias" not in tensors)
     words += ["decomposed_bias"] * ("blocks.0.attn.rel_pos_h" in tensors)
     words += [f"neck{tensors[name][0]}" for name in ("neck.0.weight",) if name in tensors]
+    words += kind_words
     words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
     gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
     words += ["swiglu"] * gated
@@ -112,15 +147,31 @@ def timm_key(tensors, grid):
     return " ".join(words)
 
 
+def parts_of(block):
+    """Its first norm, its attention and its MLP."""
+    if hasattr(block, "in_norm"):
+        return block.in_norm, block, block
+    if hasattr(block, "attns"):
+        return block.attns[0].norm, block.attns[0].attn, block.ffns[0].mlp
+    return block.norm1, block.attn, block.mlp
+
+
+def attention_of(block):
+    return parts_of(block)[1]
+
+
 def timm_lacks(model):
     block = model.blocks[0]
-    kind, attention, mlp = type(block).__name__, type(block.attn).__name__, type(block.mlp).__name__
-    if type(block.norm1).__name__ not in ("LayerNorm", "RmsNorm"):
-        return f"norms of that kind ({type(block.norm1).__name__}) are"
-    if getattr(block.attn, "gate", None) is not None:
+    norm, attention, mlp = (type(part).__name__ for part in parts_of(block))
+    if norm not in ("LayerNorm", "RmsNorm"):
+        return f"norms of that kind ({norm}) are"
+    if getattr(attention_of(block), "gate", None) is not None:
         return "gated attention is"
-    if kind not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock"):
+    if type(block).__name__ not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock",
+                                    "ParallelScalingBlock", "ParallelThingsBlock"):
         return "blocks of another kind than the plain one are"
+    if attention == "ParallelScalingBlock":
+        attention, mlp = "Attention", "Mlp"  # both are the block itself
     if attention not in ("Attention", "EvaAttention", "AttentionRope", "RelPosAttention"):
         return "attention of another kind than the plain one is"
     if mlp not in ("Mlp", "SwiGLU", "SwiGLUPacked", "GluMlp"):
@@ -193,7 +244,7 @@ def timm_set(model):
                                     or type(model).__name__ == "Eva" and model.global_pool == "map"):
         fields["pool_prefix"] = "true"
     if attn_pool is not None:
-        if model.attn_pool.num_heads != block.attn.num_heads:
+        if model.attn_pool.num_heads != attention_of(block).num_heads:
             fields["pool_heads"] = str(model.attn_pool.num_heads)
         hidden = model.attn_pool.mlp.fc1.out_features
         if hidden != block.mlp.fc2.in_features:
@@ -211,9 +262,11 @@ def timm_rows():
             continue
         block = model.blocks[0]
         eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
-        family = next((name for name, there in (("timm_naflex", hasattr(model, "embeds")), ("timm_sam", hasattr(model, "neck")),
+        family = next((name for name, there in (("timm_parallel", hasattr(block, "in_norm")), ("timm_branches", hasattr(block, "attns")),
+                                                ("timm_naflex", hasattr(model, "embeds")), ("timm_sam", hasattr(model, "neck")),
                                                 ("timm_convolutions", "patch_embed.backbone.2.conv.weight" in tensors)) if there), "timm")
-        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family != "timm_naflex" else ()), block.attn.num_heads, activation_of(block.mlp), eps,
+        yield (family, name, timm_key(tensors, getattr(model, "patch_embed", model).grid_size if family != "timm_naflex" else ()), attention_of(block).num_heads,
+               activation_of(parts_of(block)[2]), eps,
                *((timm_set(model), "") if not timm_lacks(model) else ("", timm_lacks(model))))
 
 

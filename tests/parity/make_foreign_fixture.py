@@ -20,9 +20,6 @@ TIMM = {
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",
     "resnet18": "a convolutional network",
-    "vit_base_patch16_18x2_224": "side by side",
-    "vit_base_patch16_xp_224": "side by side",
-    "vit_pwee_patch16_reg1_gap_256": "side by side",
     "vit_dlittle_patch16_reg1_gap_256": "differential attention",
     "vit_dpwee_patch16_reg1_gap_256": "differential attention",
 }

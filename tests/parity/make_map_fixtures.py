@@ -65,7 +65,9 @@ def attention(model, image):
         model(torch.from_numpy(image).double())
     if found[0].dim() == 4:
         query = found.pop() if found[-1].dim() == 3 else found.pop()[:, :, 0] if found[-1].shape[-2] == 1 else None
-        return torch.stack(found), query
+        # Of several attentions in a block, the heads of all.
+        several = len(found) // len(model.blocks)
+        return torch.stack([torch.cat(found[i : i + several], dim=1) for i in range(0, len(found), several)]), query
     heads = len(found) // len(model.blocks)
     return torch.stack([torch.stack(found[i : i + heads], dim=1) for i in range(0, len(found), heads)]), None
 

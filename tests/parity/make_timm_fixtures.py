@@ -37,6 +37,9 @@ MODELS = {
     "timm_naflex": ("naflexvit_base_patch16_siglip", NAFLEX),
     "timm_naflex_corners": ("naflexvit_base_patch16_radio_v3", NAFLEX),
     "timm_naflex_sums": ("naflexvit_base_patch16_parfac_gap", NAFLEX),
+    "timm_parallel": ("vit_base_patch16_xp_224", {"depth": 2}),
+    "timm_parallel_scaled": ("vit_pwee_patch16_reg1_gap_256", {"depth": 2, "mlp_ratio": 2.5, "init_values": 0.5}),
+    "timm_branches": ("vit_small_patch16_18x2_224", {"depth": 2, "init_values": 0.5}),
     "timm_pe_core": ("vit_pe_core_base_patch16_224", {}),
     "timm_pe_lang": ("vit_pe_lang_large_patch14_448", {}),
     "timm_pool_prefix": ("test_vit3", {}),
@@ -52,7 +55,7 @@ MODELS = {
     "timm_shared_keys": ("vit_base_patch16_sapiens2", {"num_kv_heads": 1}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
-MAPS = ("timm_beit", "timm_pe_core", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
+MAPS = ("timm_beit", "timm_branches", "timm_parallel", "timm_pe_core", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
 META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
         ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
 
@@ -61,7 +64,7 @@ def randomised(model):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             # Scores that differ: else attention is a mean of all tokens, and wrong ones would pass.
-            scale = 0.4 if parameter.dim() == 2 and any(part in name for part in ("attn.qkv", "q_proj", "k_proj", "rel_pos_")) else 0.1
+            scale = 0.4 if parameter.dim() == 2 and any(part in name for part in ("attn.qkv", "in_proj", "q_proj", "k_proj", "rel_pos_")) else 0.1
             parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 or "rope" in name else 0.3))
     return model.eval()
 
@@ -120,10 +123,9 @@ def write(name, architecture, arguments):
     if published:
         meta["set"] = ["image_size=32", "heads=3"]
     if name in MAPS:
-        for block in model.blocks:
-            block.attn.fused_attn = False
-        if getattr(model, "attn_pool", None) is not None:
-            model.attn_pool.fused_attn = False
+        for module in model.modules():  # they show their softmax
+            if hasattr(module, "fused_attn"):
+                module.fused_attn = False
         make_map_fixtures.write(HERE / "maps" / name, model, images)
     if architecture.startswith("beit_"):  # relative positions are for one size
         (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")

@@ -246,6 +246,24 @@ CASES = (
         steps_an_epoch=1,
     ),
     Case(
+        "parallel",
+        "attention and MLP side by side, layer scale; AdamW",
+        plain(
+            tiny(block="parallel", layer_scale=True, layer_scale_init=0.5),
+            "adamw", lr=0.01, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.1, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
+    Case(
+        "branches",
+        "two attentions side by side, and two MLPs, layer scale; SGD with momentum",
+        plain(
+            tiny(depth=1, branches=2, layer_scale=True, layer_scale_init=0.5, pool="mean", final_norm=False, fc_norm=True),
+            "sgd", lr=0.1, momentum=0.5, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
+    Case(
         "shared_relative",
         "a table of relative positions for all blocks, without a class token; AdamW and layer decay",
         plain(

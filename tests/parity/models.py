@@ -200,8 +200,26 @@ class LayerScale(nn.Module):
         return x * self.gamma
 
 
+class Branch(nn.Module):
+    """One of several attentions or MLPs of a block, with a norm and a scale of its own."""
+
+    def __init__(self, name, inner, dim, layer_scale, eps):
+        super().__init__()
+        self.name = name
+        self.norm = nn.LayerNorm(dim, eps=eps)
+        self.add_module(name, inner)
+        self.ls = LayerScale(dim) if layer_scale else nn.Identity()
+
+    def forward(self, x):
+        return self.ls(getattr(self, self.name)(self.norm(x)))
+
+
 class Block(nn.Module):
-    """An encoder block, whose norms are in front of the branches or, with post_norm, behind them."""
+    """An encoder block, whose norms are in front of the branches or, with post_norm, behind them.
+
+    `kind` "parallel": the MLP sees what the attention sees, and what both give is scaled and added. With `branches`, the
+    results of so many attentions are added, then those of as many MLPs.
+    """
 
     def __init__(
         self,
@@ -216,20 +234,41 @@ class Block(nn.Module):
         eps=1e-6,
         mlp_norm=False,
         post_norm=False,
+        kind="sequential",
+        branches=1,
         **attention,
     ):
         super().__init__()
-        self.post_norm = post_norm
-        self.norm1 = nn.LayerNorm(dim, eps=eps)
-        self.attn = Attention(dim, num_heads, qkv_bias, qk_scale, eps=eps, **attention)
-        self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
-        self.norm2 = nn.LayerNorm(dim, eps=eps)
+        self.post_norm, self.kind, self.branches = post_norm, kind, branches
         hidden = int(dim * mlp_ratio)
         norm_eps = eps if mlp_norm else 0
-        self.mlp = SwiGLU(dim, hidden, norm_eps) if swiglu else Mlp(dim, hidden, act_layer, norm_eps)
-        self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
+
+        def attn():
+            return Attention(dim, num_heads, qkv_bias, qk_scale, eps=eps, **attention)
+
+        def mlp():
+            return SwiGLU(dim, hidden, norm_eps) if swiglu else Mlp(dim, hidden, act_layer, norm_eps)
+
+        if branches > 1:
+            self.attns = nn.ModuleList(Branch("attn", attn(), dim, layer_scale, eps) for _ in range(branches))
+            self.ffns = nn.ModuleList(Branch("mlp", mlp(), dim, layer_scale, eps) for _ in range(branches))
+            return
+        self.norm1 = nn.LayerNorm(dim, eps=eps)
+        self.attn = attn()
+        self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
+        if kind == "sequential":
+            self.norm2 = nn.LayerNorm(dim, eps=eps)
+        self.mlp = mlp()
+        if kind == "sequential":
+            self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
 
     def forward(self, x):
+        if self.branches > 1:
+            x = x + sum(attn(x) for attn in self.attns)
+            return x + sum(ffn(x) for ffn in self.ffns)
+        if self.kind == "parallel":
+            normed = self.norm1(x)
+            return x + self.ls1(self.attn(normed) + self.mlp(normed))
         if self.post_norm:
             x = x + self.norm1(self.attn(x))
             return x + self.norm2(self.mlp(x))

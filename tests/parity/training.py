@@ -82,6 +82,7 @@ MODEL_DEFAULTS = {
     "pool": "token", "fc_norm": False, "representation_size": 0, "classes": 1000, "distilled_head": False,
     "rotary": "none", "rotary_base": 10000.0, "rotary_reference": 0, "rotary_centered": False, "key_bias": True,
     "head_norm": False, "attention_norm": False, "mlp_norm": False, "post_norm": False, "relative_bias": "none",
+    "block": "sequential", "branches": 1,
     "softmax_output": False, "init": "vit", "dropout": 0.0, "attention_dropout": 0.0, "stochastic_depth": 0.0,
 }  # fmt: skip
 
@@ -185,9 +186,11 @@ def build(fields):
             "halves": f["rotary"] == "halves", "base": f["rotary_base"], "reference": f["rotary_reference"],
             "centered": f["rotary_centered"]},
         relative=None if f["relative_bias"] == "none" else f["relative_bias"],
-        block={name: f[name] for name in ("key_bias", "head_norm", "attention_norm", "mlp_norm", "post_norm")},
+        block={"kind": f["block"],
+               **{name: f[name] for name in ("key_bias", "head_norm", "attention_norm", "mlp_norm", "post_norm", "branches")}},
     )
-    fc1 = model.blocks[0].mlp.fc1.out_features
+    first = model.blocks[0]
+    fc1 = (first if f["branches"] == 1 else first.ffns[0]).mlp.fc1.out_features
     if fc1 != hidden * (2 if gated else 1):
         raise ValueError(f"model: fc1 has {fc1} rows instead of {hidden}")
     return model

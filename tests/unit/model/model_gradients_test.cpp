@@ -75,6 +75,10 @@ std::vector<Named> kinds() {
   with("relative_bias=own positions=none");
   with("relative_bias=shared relative_hidden=20");
   with("layer_scale=true");
+  with("block=parallel layer_scale=true norm=rms head_norm=true");
+  with("block=parallel mlp=swiglu activation=silu projection_bias=false stochastic_depth=0.2");
+  with("branches=2");
+  with("branches=3 layer_scale=true attention_norm=true mlp_norm=true");
   with("pool=mean");
   with("pool=token_and_mean");
   with("pool=attention");

@@ -1,4 +1,4 @@
-#include "model/vit/modules.h"
+#include "model/vit/block.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
