@@ -144,13 +144,15 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
     if (parameter.learned() && !parameter.aside && is_trained(parameter)) trained.push_back(parameter);
   }
   // What lies behind such blocks can be trained: nothing is asked of their derivatives.
-  const bool windows = config.model.window != 0 || config.model.relative_bias == RelativeBias::decomposed;
-  if (windows && !std::ranges::all_of(trained, is_behind_blocks)) {
-    throw Error(code,
-                origin + ": found " + in_quotes(config.train) +
-                    ", but attention in windows and with relative positions of rows and columns can't be "
-                    "trained yet, expected head or names of what lies behind the blocks");
-  }
+  const auto require_behind = [&](bool there, const std::string& what) {
+    if (!there || std::ranges::all_of(trained, is_behind_blocks)) return;
+    throw Error(code, origin + ": found " + in_quotes(config.train) + ", but " + what +
+                          " can't be trained yet, expected head or names of what lies behind the blocks");
+  };
+  const ViTConfig& model = config.model;
+  require_behind(model.window != 0 || model.relative_bias == RelativeBias::decomposed,
+                 "attention in windows and with relative positions of rows and columns");
+  require_behind(model.attention == AttentionKind::differential, "differential attention");
   // A norm or linear layer in front of the neck's convolution would need that one's derivative.
   const auto in_neck = [](const Parameter& parameter) {
     return parameter.module == Module::neck_linear || parameter.module == Module::neck_norm1;

@@ -206,6 +206,7 @@ void infer_windows(const Reader& read, ViTConfig& c, const InferHints& hints) {
 
 void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
   c.projection = read.has(Module::projection, Leaf::weight);
+  if (read.has(Module::lambda_q1, Leaf::whole)) c.attention = AttentionKind::differential;
   if (read.has(Module::q, Leaf::weight)) {
     c.per_head_maps = true;
     c.qkv_bias = read.has(Module::q, Leaf::bias);
@@ -223,7 +224,7 @@ void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
   const uint64_t first = read.get(Module::qkv, Leaf::weight, 2)[0];
   uint64_t values = c.projection ? read.get(Module::projection, Leaf::weight, 2)[1] : c.dim;
   uint64_t keys = parts > 1 ? first : first > values ? (first - values) / 2 : 0;
-  if (c.heads && keys && keys != c.dim) c.key_width = keys / c.heads;
+  if (c.heads && keys && keys != c.dim) c.key_width = keys / c.softmaxes();
   if (c.heads && values != c.dim) c.value_width = values / c.heads;
 }
 

@@ -241,6 +241,7 @@ std::string architecture_key(const ViTConfig& c) {
   add(c.neck > 0, "neck" + number(c.neck));
   add(c.block == BlockKind::parallel, "parallel");
   add(c.branches > 1, "branches" + number(c.branches));
+  add(c.attention == AttentionKind::differential, "differential");
   add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
@@ -281,6 +282,7 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_projection_bias") c.projection_bias = false;
     if (word == "no_mlp_bias") c.mlp_bias = false;
     if (word == "parallel") c.block = BlockKind::parallel;
+    if (word == "differential") c.attention = AttentionKind::differential;
     if (word.starts_with("branches")) c.branches = std::stoul(word.substr(std::string("branches").size()));
     if (word == "rms") c.norm = NormKind::rms;
     for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared, RelativeBias::decomposed}) {

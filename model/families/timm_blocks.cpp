@@ -48,6 +48,11 @@ const Family& timm_parallel() {
         .module = Module::fc1, .parts = {"blocks.*.in_proj."}, .biases = {"blocks.*.mlp_bias"}};
     path_of(parallel, Module::q_norm).parts = {"blocks.*.q_norm."};
     path_of(parallel, Module::k_norm).parts = {"blocks.*.k_norm."};
+    path_of(parallel, Module::lambda_q1).parts = {"blocks.*.lambda_q1"};
+    path_of(parallel, Module::lambda_k1).parts = {"blocks.*.lambda_k1"};
+    path_of(parallel, Module::lambda_q2).parts = {"blocks.*.lambda_q2"};
+    path_of(parallel, Module::lambda_k2).parts = {"blocks.*.lambda_k2"};
+    path_of(parallel, Module::sub_norm).parts = {"blocks.*.sub_norm."};
     path_of(parallel, Module::projection) = {
         Module::projection, {"blocks.*.attn_out_proj."}, {"blocks.*.out_proj."}};
     path_of(parallel, Module::fc2) = {Module::fc2, {"blocks.*.mlp_out_proj."}, {"blocks.*.out_proj."}};

@@ -10,6 +10,8 @@
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/explain/attention_rollout.h"
 #include "runtime/ops/moves/concat.h"
+#include "runtime/ops/moves/reshape.h"
+#include "runtime/ops/moves/slice.h"
 
 namespace vitrine {
 namespace {
@@ -36,11 +38,25 @@ std::string those_that_see_all(const ViTConfig& config) {
   return text;
 }
 
+// Of two maps a head, one less a share of the other: [B, 2 heads, rows, N] as [B, heads, rows, N].
+ValueId difference_of(Graph& graph, const std::string& name, ValueId all, ValueId lambda) {
+  const Shape shape = graph.value(all).shape;
+  const uint64_t heads = shape[1] / 2, weights = shape[2] * shape[3];
+  const ValueId pairs = reshape(graph, name + ".pairs", all, {shape[0] * heads, 2, weights, 1});
+  const ValueId second = slice(graph, name + ".second", pairs, 1, 1, 2);
+  const ValueId share =
+      multiply(graph, name + ".share", second, slice(graph, name + ".lambda", lambda, 0, 0, 1));
+  const ValueId first = slice(graph, name + ".first", pairs, 1, 0, 1);
+  return reshape(graph, name + ".difference", add(graph, name + ".less", first, share),
+                 {shape[0], heads, shape[2], shape[3]});
+}
+
 ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& attention, const MapRows& rows,
                 bool mean_heads) {
-  return attention_rows(
+  const ValueId all = attention_rows(
       graph, name, attention.q, attention.k, attention.lse, attention.options,
       {.first_row = rows.first, .rows = rows.count, .mean_heads = mean_heads, .mean_rows = rows.mean});
+  return attention.lambda ? difference_of(graph, name, all, attention.lambda) : all;
 }
 
 // Of all attentions of a block: their heads one behind the other, or the mean of all.
@@ -92,6 +108,11 @@ MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, u
 
 AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions options)
     : config_(config), options_(std::move(options)), rows_(options_.rows.value_or(pooled_rows(config))) {
+  if (options_.rollout && config.attention == AttentionKind::differential) {
+    throw Error(ErrorCode::usage,
+                "there is no rollout of differential attention, whose weights are differences that may be "
+                "negative, expected a layer");
+  }
   for (const uint64_t layer : options_.layers)
     require_below("the layer", layer, config.depth + has_attention_pool(config));
   for (uint64_t layer = 0; layer < config.depth; ++layer) {

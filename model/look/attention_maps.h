@@ -55,7 +55,8 @@ struct MapChoice {
   std::optional<uint64_t> token = {};  // none: pooled_rows()
 };
 
-// Weights of the patches, row by row as they lie in the image.
+// Weights of the patches, row by row as they lie in the image. Those of differential attention are a softmax
+// less a share of another: some are negative.
 struct PatchMap {
   uint64_t height = 0, width = 0;
   std::vector<float> weights;
@@ -71,7 +72,7 @@ MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, u
 
 class AttentionMaps {
  public:
-  // Error(usage) where a layer or token is asked for that the model has not.
+  // Error(usage) where a layer or token is asked for that the model has not, or maps that there are none of.
   AttentionMaps(const ViTConfig& config, AttentionMapOptions options);
 
   const MapRows& rows() const { return rows_; }

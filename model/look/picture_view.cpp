@@ -35,6 +35,8 @@ GoOn asked_in_front(const GoOn& go_on) {
 
 // Maps are drawn from the queries and keys of one attention a block.
 std::optional<std::string> refuses_to_draw(const ViTConfig& c) {
+  if (c.attention == AttentionKind::differential)
+    return "its attention is differential, whose maps can't be drawn yet (vitrine attention writes them)";
   if (c.branches == 1) return std::nullopt;
   return "its blocks have " + std::to_string(c.branches) +
          " attentions side by side, whose maps can't be drawn yet (vitrine attention writes them)";

@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 46> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 49> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -37,6 +37,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 46> words{{
     {"attn.rotary", "queries and keys turned by their patch's place"},
     {"attn.q_rotary", "queries turned by their patch's place"},
     {"attn.k_rotary", "keys turned by their patch's place"},
+    {"attn.v.twice", "a head's values for both of its softmaxes"},
+    {"attn.difference", "what the first softmax gathers, less a share of what the second does"},
+    {"attn.sub_norm", "that, normalised head by head"},
     {"attn.norm", "the heads side by side, normalised"},
     {"attn.proj", "the heads mixed by W_o, and the block's input added"},
     {"norm2", "each token normalised, for the MLP"},

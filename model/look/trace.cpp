@@ -167,6 +167,7 @@ void expose_attention(GraphBuilder& builder, const Attention& attention, const A
   if (attention.config().projection && values.out != result)
     expose(attention.project(builder, "trace." + branch + "proj", values.projected), "proj");
   if (values.heads != result) expose(values.heads, "concat");
+  if (values.difference) expose(values.difference, "difference");
   expose(values.q, "q");
   if (values.k != values.q) expose(values.k, "k");
   if (values.v != values.q) expose(values.v, "v");
@@ -184,7 +185,7 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   const size_t before = steps.size();
   const Tensor& q = tensors.at(branch + "q");
   const Tensor &k = found(tensors, branch, "k", "q"), &v = found(tensors, branch, "v", "q");
-  const uint64_t batch = q.shape[0], n = q.shape[1], h = c.heads;
+  const uint64_t batch = q.shape[0], n = q.shape[1], h = c.softmaxes();
   const uint64_t dk = c.head_key_width(), dv = c.head_value_width();
   const bool fused = !c.per_head_maps;
   if (fused) {
@@ -204,13 +205,18 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
   const std::string bias =
       c.relative_bias == RelativeBias::none ? "" : " + the bias of where patches lie to each other";
   const uint64_t k_at = tensors.contains(branch + "k") ? 0 : c.key_columns();
-  const uint64_t v_at = v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
+  const bool differential = c.attention == AttentionKind::differential;
+  // Of differential attention, a head's values are there for each of its softmaxes.
+  const uint64_t v_at = differential || v.shape[2] == c.value_columns() ? 0 : 2 * c.key_columns();
   if (c.window != 0 && n != c.tokens()) {
     steps.push_back({"windows", "the grid cut into windows, zeros beyond it", {batch, n, c.dim}});
   }
   steps.push_back({"q", "the queries" + made, {batch, h, n, dk}, slice_of_heads(q, h, 0, dk)});
   steps.push_back({"k", "the keys" + made, {batch, h, n, dk}, slice_of_heads(k, h, k_at, dk)});
-  steps.push_back({"v", "the values" + source, {batch, h, n, dv}, slice_of_heads(v, h, v_at, dv)});
+  steps.push_back({"v",
+                   "the values" + source + (differential ? ", for both of a head's softmaxes" : ""),
+                   {batch, h, n, dv},
+                   slice_of_heads(v, h, v_at, dv)});
   steps.push_back({"k.transpose(-2, -1)", "the keys as columns", {batch, h, dk, n}});
   steps.push_back({"scores",
                    "q @ k.transpose(-2, -1) * " + std::to_string(c.attention_scale()) + bias,
@@ -221,9 +227,19 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
                    {batch, h, n, n},
                    slice_of_scores(tensors.at(branch + "weights"))});
   const Tensor& concat = found(tensors, branch, "concat", "out");
-  steps.push_back(
-      {"weights @ v", "what each head gathers", {batch, h, n, dv}, slice_of_heads(concat, h, 0, dv)});
-  steps.push_back({"concat", "the heads side by side", concat.shape, edges_of_tokens(concat)});
+  if (differential) {
+    const Tensor& difference = tensors.at(branch + "difference");
+    steps.push_back({"(weights[:, ::2] - share * weights[:, 1::2]) @ v",
+                     "what each head gathers",
+                     {batch, c.heads, n, dv},
+                     slice_of_heads(difference, c.heads, 0, dv)});
+    steps.push_back({"concat", "the heads side by side, each normalised and scaled", concat.shape,
+                     edges_of_tokens(concat)});
+  } else {
+    steps.push_back(
+        {"weights @ v", "what each head gathers", {batch, h, n, dv}, slice_of_heads(concat, h, 0, dv)});
+    steps.push_back({"concat", "the heads side by side", concat.shape, edges_of_tokens(concat)});
+  }
   if (c.attention_norm) steps.push_back({"norm(concat)", "each row of these normalised", concat.shape});
   if (c.projection) {
     const Tensor& out = found(tensors, branch, "proj", "out");

@@ -91,6 +91,8 @@ class Bounds {
     const ViTConfig& c = model_.config;
     ranges.push_back(normed(norm1, c.dim, attention));
     ranges.push_back(normed(norm2, c.dim, mlp));
+    if (c.attention == AttentionKind::differential)
+      ranges.push_back(normed(attention + ".sub_norm", c.head_value_width()));
     if (c.attention_norm) ranges.push_back(normed(attention + ".norm", c.value_columns()));
     if (c.mlp_norm) ranges.push_back(normed(mlp + ".norm", c.mlp_width()));
     if (c.post_norm) {  // nothing bounds what the blocks before have added up

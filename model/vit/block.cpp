@@ -19,12 +19,12 @@ Block::Block(const ViTConfig& config, std::string name, uint64_t index)
     : ModuleBase(config, std::move(name)) {
   const ViTConfig of_attention = attention_config(config, index);
   if (config.branches == 1) {
-    branches_.push_back({Attention(of_attention, path("attn")), Mlp(config, path("mlp")), "norm1",
+    branches_.push_back({Attention(of_attention, path("attn"), index), Mlp(config, path("mlp")), "norm1",
                          "ls1.gamma", "norm2", "ls2.gamma"});
   } else {
     for (uint64_t i = 0; i < config.branches; ++i) {
       const std::string attention = "attns." + std::to_string(i), mlp = "ffns." + std::to_string(i);
-      branches_.push_back({Attention(of_attention, path(attention + ".attn")),
+      branches_.push_back({Attention(of_attention, path(attention + ".attn"), index),
                            Mlp(config, path(mlp + ".mlp")), attention + ".norm", attention + ".ls.gamma",
                            mlp + ".norm", mlp + ".ls.gamma"});
     }

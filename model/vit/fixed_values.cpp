@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/vit/lambda.h"
 #include "model/vit/neck.h"
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
@@ -45,6 +46,20 @@ std::vector<float> relative_places(const Parameter& parameter, const ViTConfig& 
   return relative_table(c, mlp);
 }
 
+std::vector<float> shares(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
+  const auto part = [&](const char* end, Module module) {
+    return ask(values_of, {.name = parameter.name + end,
+                           .module = module,
+                           .block = parameter.block,
+                           .branch = parameter.branch,
+                           .shape = {c.head_key_width()}});
+  };
+  using enum Module;
+  const double share = lambda_of(part("_q1", lambda_q1), part("_k1", lambda_k1), part("_q2", lambda_q2),
+                                 part("_k2", lambda_k2), parameter.block);
+  return std::vector<float>(parameter.shape.elements(), static_cast<float>(-share));
+}
+
 }  // namespace
 
 std::vector<float> ask(const ValuesOf& values_of, const Parameter& wanted) {
@@ -66,6 +81,8 @@ std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& c, 
     case Module::stem_kernel:
     case Module::stem_shift:
       return stem_values(parameter, c, values_of);
+    case Module::lambda:
+      return shares(parameter, c, values_of);
     case Module::qkv_mask:
       return key_mask(c, parameter.shape.elements());
     case Module::rotary:

@@ -62,6 +62,11 @@ bool is_token(Module module) {
          module == Module::registers || module == Module::pool_latent;
 }
 
+bool is_lambda(Module module) {
+  return module == Module::lambda_q1 || module == Module::lambda_k1 || module == Module::lambda_q2 ||
+         module == Module::lambda_k2;
+}
+
 // How many numbers one output of the module that owns the parameter is made of.
 uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
   switch (parameter.module) {
@@ -130,6 +135,8 @@ void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t see
     std::ranges::fill(values, parameter.leaf == Leaf::weight ? 1.0f : 0.0f);
   } else if (parameter.module == Module::scale1 || parameter.module == Module::scale2) {
     std::ranges::fill(values, static_cast<float>(c.layer_scale_init));
+  } else if (is_lambda(parameter.module)) {
+    fill_normal(values, stream, 0.1);
   } else if (parameter.module == Module::positions) {
     fill_truncated_normal(values, stream, 0.02);
   } else if (is_token(parameter.module)) {

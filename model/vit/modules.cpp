@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/vit/lambda.h"
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/stem.h"
@@ -14,6 +15,7 @@
 #include "runtime/ops/elementwise/gated_product.h"
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/maps/neighbourhoods.h"
+#include "runtime/ops/moves/concat.h"
 #include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/moves/token_windows.h"
@@ -197,7 +199,8 @@ ValueId PatchEmbed::behind_stem(GraphBuilder& builder, ValueId image) const {
   return config_.patch_norm ? norm(builder, "norm", x, DType::f32) : x;
 }
 
-Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(config, std::move(name)) {
+Attention::Attention(const ViTConfig& config, std::string name, uint64_t block)
+    : ModuleBase(config, std::move(name)), block_(block) {
   const uint64_t keys = config.key_columns(), values = config.value_columns();
   if (config.per_head_maps) {
     const auto maps = [&](Module module, std::string_view at, uint64_t width) {
@@ -224,6 +227,17 @@ Attention::Attention(const ViTConfig& config, std::string name) : ModuleBase(con
     if (!config.rotary_learned) parameters_.back().name = shared_rotary;
   }
   if (config.relative_bias != RelativeBias::none) declare_bias();
+  if (config.attention == AttentionKind::differential) {
+    declare(Module::lambda, Leaf::whole, "lambda", {config.head_value_width()});
+    parameters_.back().fixed = true;
+    for (const auto& [module, at] :
+         {std::pair(Module::lambda_q1, "lambda_q1"), std::pair(Module::lambda_k1, "lambda_k1"),
+          std::pair(Module::lambda_q2, "lambda_q2"), std::pair(Module::lambda_k2, "lambda_k2")}) {
+      declare(module, Leaf::whole, at, {config.head_key_width()});
+      parameters_.back().aside = true;
+    }
+    declare(Module::sub_norm, Leaf::weight, "sub_norm", {config.head_value_width()});
+  }
   if (config.attention_norm) declare_norm(Module::attention_norm, "norm", values);
   if (config.projection)
     declare_linear(Module::projection, "proj", config.dim, values, config.projection_bias);
@@ -318,7 +332,7 @@ void Attention::norm_heads(GraphBuilder& builder, AttentionValues& out) const {
     const Shape shape = graph.value(x).shape;
     const DType dtype = graph.value(x).dtype;
     if (shape[2] != columns) x = slice(graph, path(at + ".in"), x, 2, offset, offset + columns);
-    x = reshape(graph, path(at + ".heads"), x, {shape[0], shape[1], config_.heads, width});
+    x = reshape(graph, path(at + ".heads"), x, {shape[0], shape[1], config_.softmaxes(), width});
     x = norm(builder, at, x, dtype);
     return reshape(graph, path(at + ".columns"), x, {shape[0], shape[1], columns});
   };
@@ -326,6 +340,39 @@ void Attention::norm_heads(GraphBuilder& builder, AttentionValues& out) const {
   out.k = normed(out.k, out.options.k_offset, "k_norm");
   out.q = q;
   out.options.q_offset = out.options.k_offset = 0;
+}
+
+void Attention::repeat_values(GraphBuilder& builder, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const uint64_t columns = config_.value_columns(), width = config_.head_value_width();
+  const Shape shape = graph.value(out.v).shape;
+  ValueId v = out.v;
+  if (shape[2] != columns)
+    v = slice(graph, path("v"), v, 2, out.options.v_offset, out.options.v_offset + columns);
+  v = reshape(graph, path("v.heads"), v, {shape[0], shape[1], config_.heads, width});
+  v = concat(graph, path("v.twice"), {v, v}, -1);
+  out.v = reshape(graph, path("v.columns"), v, {shape[0], shape[1], 2 * columns});
+  out.options.v_offset = 0;
+}
+
+void Attention::subtract(GraphBuilder& builder, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const Shape shape = graph.value(out.heads).shape;
+  const uint64_t rows = shape[0] * shape[1], width = config_.head_value_width();
+  const ValueId both = reshape(graph, path("pairs"), out.heads, {rows, config_.heads, 2, width});
+  const ValueId first = slice(graph, path("first"), both, 2, 0, 1);
+  const ValueId second = slice(graph, path("second"), both, 2, 1, 2);
+  out.lambda = constant(builder, "lambda", DType::f32);
+  const ValueId difference =
+      add(graph, path("difference"), first, multiply(graph, path("share"), second, out.lambda));
+  const Shape columns{shape[0], shape[1], config_.value_columns()};
+  out.difference = reshape(graph, path("difference.columns"), difference, columns);
+  // timm's own epsilon, whatever that of the model's other norms is.
+  const ValueId normed =
+      layer_norm(graph, path("sub_norm"), difference, constant(builder, "sub_norm.weight", DType::f32), {},
+                 {.eps = 1e-5, .out = builder.dtype(name_), .rms = true});
+  const ValueId scaled = scale(graph, path("sub_norm.scale"), normed, 1 - first_lambda(block_));
+  out.heads = reshape(graph, path("heads"), scaled, columns);
 }
 
 void Attention::turn(GraphBuilder& builder, AttentionValues& out) const {
@@ -382,7 +429,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   x = convert(graph, path("in.convert"), x, dtype);
   const TokenGrid grid{config_.grid_height(), config_.grid_width(), config_.window};
   if (config_.window) x = partition_windows(graph, path("windows"), x, grid);
-  AttentionValues out{.options = {.heads = config_.heads,
+  AttentionValues out{.options = {.heads = config_.softmaxes(),
                                   .key_width = config_.head_key_width(),
                                   .value_width = config_.head_value_width(),
                                   .scale = config_.attention_scale(),
@@ -398,6 +445,8 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   if (config_.head_norm) norm_heads(builder, out);
   if (config_.rotary != Rotary::none) turn(builder, out);
   if (config_.relative_bias != RelativeBias::none) add_bias(builder, out);
+  const bool differential = config_.attention == AttentionKind::differential;
+  if (differential) repeat_values(builder, out);
   const std::string node = name_.empty() ? "attention" : name_;
   if (keeps.scores) {
     const PlainAttentionResult plain = plain_attention(graph, node, out.q, out.k, out.v, out.options);
@@ -409,6 +458,7 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
     out.heads = fused.out;
     out.lse = fused.lse;
   }
+  if (differential) subtract(builder, out);
   if (config_.window) out.heads = merge_windows(graph, path("merge"), out.heads, grid);
   out.projected = config_.attention_norm ? norm(builder, "norm", out.heads, dtype) : out.heads;
   if (config_.projection) {

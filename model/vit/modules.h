@@ -113,16 +113,20 @@ struct AttentionValues {
   AttentionOptions options;
   ValueId lse;              // [B, heads, N] f32, if kept
   ValueId scores, weights;  // [B, heads, N, N] f32, if kept
+  ValueId lambda;           // differential: minus the second softmaxes' share, [value_width]
+  ValueId difference;       // and [B, N, heads * value_width], in front of the norm of each head
   ValueId heads;            // [B, N, heads * value_width]: the heads' outputs side by side
   ValueId projected;        // what the projection is given: these, with attention_norm normalised
   ValueId out;              // [B, N, dim], behind the projection and the epilogue
 };
 
-// Multi-head self-attention: heads, key_width, value_width, qkv_bias, key_bias, head_norm, qk_scale,
-// per_head_maps, attention_norm, projection, projection_bias, window, and the rotary and relative ones.
+// Multi-head self-attention: attention, heads, key_width, value_width, qkv_bias, key_bias, head_norm,
+// qk_scale, per_head_maps, attention_norm, projection, projection_bias, window, and the rotary and relative
+// ones.
 class Attention : public ModuleBase {
  public:
-  explicit Attention(const ViTConfig& config, std::string name = {});
+  // `block`, of a model's, is what a differential attention's share begins at.
+  explicit Attention(const ViTConfig& config, std::string name = {}, uint64_t block = 0);
   // [B, N, dim] to [B, N, dim]: f32 behind a projection, else as builder.dtype(name()) says. x is
   // converted to that where it isn't.
   ValueId operator()(GraphBuilder& builder, ValueId x) const { return values(builder, x).out; }
@@ -141,7 +145,12 @@ class Attention : public ModuleBase {
   void map(GraphBuilder& builder, ValueId x, AttentionValues& out) const;
   ValueId qkv_bias(GraphBuilder& builder, DType dtype) const;
   void norm_heads(GraphBuilder& builder, AttentionValues& out) const;
+  // A head's values for each of its softmaxes, and what these give as one.
+  void repeat_values(GraphBuilder& builder, AttentionValues& out) const;
+  void subtract(GraphBuilder& builder, AttentionValues& out) const;
   void turn(GraphBuilder& builder, AttentionValues& out) const;
+
+  uint64_t block_;
 };
 
 struct MlpValues {

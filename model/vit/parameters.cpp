@@ -10,8 +10,8 @@ bool Parameter::is_norm() const {
   return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
          module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
          module == Module::fc_norm || module == Module::q_norm || module == Module::k_norm ||
-         module == Module::attention_norm || module == Module::mlp_norm || module == Module::neck_norm1 ||
-         module == Module::neck_norm2;
+         module == Module::sub_norm || module == Module::attention_norm || module == Module::mlp_norm ||
+         module == Module::neck_norm1 || module == Module::neck_norm2;
 }
 
 bool Parameter::is_matrix() const {
@@ -85,6 +85,18 @@ std::string_view canonical_path(Module module) {
       return "blocks.*.attn.q_norm";
     case Module::k_norm:
       return "blocks.*.attn.k_norm";
+    case Module::lambda:
+      return "blocks.*.attn.lambda";
+    case Module::lambda_q1:
+      return "blocks.*.attn.lambda_q1";
+    case Module::lambda_k1:
+      return "blocks.*.attn.lambda_k1";
+    case Module::lambda_q2:
+      return "blocks.*.attn.lambda_q2";
+    case Module::lambda_k2:
+      return "blocks.*.attn.lambda_k2";
+    case Module::sub_norm:
+      return "blocks.*.attn.sub_norm";
     case Module::attention_norm:
       return "blocks.*.attn.norm";
     case Module::projection:

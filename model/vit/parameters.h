@@ -42,6 +42,12 @@ enum class Module : uint8_t {
   v,
   q_norm,
   k_norm,
+  lambda,     // the second softmax's share, negative, as often as a head's values are wide
+  lambda_q1,  // and what it is computed of
+  lambda_k1,
+  lambda_q2,
+  lambda_k2,
+  sub_norm,  // of each head
   attention_norm,
   projection,
   scale1,

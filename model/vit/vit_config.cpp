@@ -23,6 +23,8 @@ constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
 constexpr std::array<EnumName<BlockKind>, 2> block_names{
     {{BlockKind::sequential, "sequential"}, {BlockKind::parallel, "parallel"}}};
+constexpr std::array<EnumName<AttentionKind>, 2> attention_names{
+    {{AttentionKind::plain, "plain"}, {AttentionKind::differential, "differential"}}};
 constexpr std::array<EnumName<Positions>, 3> position_names{
     {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
 constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
@@ -62,6 +64,7 @@ constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::non
 
 const auto& names_of(MlpKind) { return mlp_names; }
 const auto& names_of(BlockKind) { return block_names; }
+const auto& names_of(AttentionKind) { return attention_names; }
 const auto& names_of(Positions) { return position_names; }
 const auto& names_of(Stem) { return stem_names; }
 const auto& names_of(NormKind) { return norm_names; }
@@ -120,6 +123,7 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("depth", c.depth);
   visit("block", c.block);
   visit("branches", c.branches);
+  visit("attention", c.attention);
   visit("heads", c.heads);
   visit("key_width", c.key_width);
   visit("value_width", c.value_width);
@@ -246,6 +250,7 @@ std::string text_of(Enum value) {
 
 std::string_view name_of(MlpKind kind) { return enum_text(kind); }
 std::string_view name_of(BlockKind kind) { return enum_text(kind); }
+std::string_view name_of(AttentionKind kind) { return enum_text(kind); }
 std::string_view name_of(Positions positions) { return enum_text(positions); }
 std::string_view name_of(Stem stem) { return enum_text(stem); }
 std::string_view name_of(NormKind kind) { return enum_text(kind); }
@@ -374,6 +379,8 @@ uint64_t parameter_count(const ViTConfig& config) {
 double flops(const ViTConfig& c, uint64_t batch) {
   const double n = static_cast<double>(c.tokens()), d = static_cast<double>(c.dim);
   const double keys = static_cast<double>(c.key_columns()), values = static_cast<double>(c.value_columns());
+  // The values are summed by each softmax.
+  const double summed = values * static_cast<double>(c.softmaxes() / c.heads);
   const double hidden = static_cast<double>(c.mlp_width());
   const uint64_t stride = c.stem_stride();
   const double patch =
@@ -394,7 +401,7 @@ double flops(const ViTConfig& c, uint64_t batch) {
                             : seen * std::ceil(static_cast<double>(c.grid_height()) / side) *
                                   std::ceil(static_cast<double>(c.grid_width()) / side);
     total += branches * rows * map_inputs * (2 * keys + values);  // q, k and v
-    total += branches * rows * seen * (keys + values);            // scores and weighted sum
+    total += branches * rows * seen * (keys + summed);            // scores and weighted sum
   }
   const double neck = static_cast<double>(c.neck);
   total += n * neck * (d + 9 * neck);

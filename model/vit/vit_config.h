@@ -18,6 +18,9 @@ enum class MlpKind : uint8_t { plain, swiglu };
 // How a block's attention and MLP stand to each other: the MLP sees what the attention has added, or both see
 // the same tokens behind one norm, and their results are added.
 enum class BlockKind : uint8_t { sequential, parallel };
+// What a head's weights are: a softmax; or one less a learned share of another, of queries and keys of half
+// the width, with a norm behind each head (https://arxiv.org/abs/2410.05258).
+enum class AttentionKind : uint8_t { plain, differential };
 enum class Positions : uint8_t { none, learned, sincos };
 // Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
 // the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
@@ -51,6 +54,7 @@ enum class InitRule : uint8_t { vit, torch };
 
 std::string_view name_of(MlpKind kind);
 std::string_view name_of(BlockKind kind);
+std::string_view name_of(AttentionKind kind);
 std::string_view name_of(Positions positions);
 std::string_view name_of(Stem stem);
 std::string_view name_of(NormKind kind);
@@ -114,8 +118,9 @@ struct ViTConfig {
   uint64_t depth = 12;
   BlockKind block = BlockKind::sequential;
   uint64_t branches = 1;  // attentions side by side, whose results are added, and behind them as many MLPs
+  AttentionKind attention = AttentionKind::plain;
   uint64_t heads = 12;
-  uint64_t key_width = 0;    // of a head; 0: dim / heads
+  uint64_t key_width = 0;    // of a softmax; 0: dim / softmaxes()
   uint64_t value_width = 0;  // of a head; 0: dim / heads
   bool qkv_bias = true;
   bool key_bias = true;        // false: where queries and values have one, keys have none
@@ -170,10 +175,12 @@ struct ViTConfig {
   uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
   uint64_t tokens() const { return prefix_tokens() + patches(); }
   uint64_t position_rows() const;
-  uint64_t head_key_width() const { return key_width ? key_width : dim / heads; }
+  // Of a block's attention, for each of which there are queries and keys.
+  uint64_t softmaxes() const { return attention == AttentionKind::differential ? 2 * heads : heads; }
+  uint64_t head_key_width() const { return key_width ? key_width : dim / softmaxes(); }
   uint64_t head_value_width() const { return value_width ? value_width : dim / heads; }
-  uint64_t key_columns() const { return heads * head_key_width(); }      // of all heads
-  uint64_t value_columns() const { return heads * head_value_width(); }  // of all heads
+  uint64_t key_columns() const { return softmaxes() * head_key_width(); }  // of all heads
+  uint64_t value_columns() const { return heads * head_value_width(); }    // of all heads
   double attention_scale() const;
   uint64_t mlp_width() const;  // columns between the two layers of the MLP, after gating
   uint64_t pooling_heads() const { return pool_heads ? pool_heads : heads; }

@@ -82,6 +82,9 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
   if (c.key_width == 0 || c.value_width == 0 || c.per_head_maps) {
     check.require(c.dim % c.heads == 0, "dim is " + std::to_string(c.dim) + ", expected a multiple of the " +
                                             std::to_string(c.heads) + " heads");
+    check.require(c.key_width != 0 || c.dim % c.softmaxes() == 0,
+                  "dim is " + std::to_string(c.dim) + ", expected a multiple of " +
+                      std::to_string(c.softmaxes()) + " for the two softmaxes of each head");
   }
   check.range("key_width", c.head_key_width(), 1, max_head_width);
   check.range("value_width", c.head_value_width(), 1, max_head_width);
@@ -97,6 +100,11 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
                 "branches is " + std::to_string(c.branches) + ", expected post_norm=false beside it");
   check.require(!c.post_norm || !c.layer_scale,
                 "post_norm and layer_scale are true, expected at most one of the two");
+  check.require(c.attention == AttentionKind::plain ||
+                    (!c.per_head_maps && !c.causal && c.window == 0 && c.rotary == Rotary::none &&
+                     c.relative_bias == RelativeBias::none),
+                "attention is " + std::string(name_of(c.attention)) +
+                    ", expected per_head_maps=false, window=0, rotary=none and relative_bias=none beside it");
   check.require(c.eps > 0 && c.eps < 1,
                 "eps is " + std::to_string(c.eps) + ", expected more than 0 and less than 1");
   check.require(std::isfinite(c.layer_scale_init), "layer_scale_init is not finite");

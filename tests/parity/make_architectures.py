@@ -23,6 +23,7 @@ PLAIN = re.compile(
     r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"blocks\.\d+\.attn\.rel_pos_[hw]|neck\.[0-3]\.\w+|neck\.\w+|head\.fc\.\w+|"
+    r"blocks\.\d+\.(attn\.)?(lambda_[qk][12]|sub_norm\.weight)|"
     r"blocks\.\d+\.(in_norm|in_proj|[qk]_norm|out_proj|attn_out_proj|mlp_out_proj)\.(weight|bias)|blocks\.\d+\.(mlp_bias|ls\.gamma)|"
     r"blocks\.\d+\.attns\.\d+\.(norm\.\w+|attn\.qkv\.\w+|attn\.proj\.\w+|ls\.gamma)|"
     r"blocks\.\d+\.ffns\.\d+\.(norm\.\w+|mlp\.fc[12]\.\w+|ls\.gamma)|"
@@ -66,6 +67,7 @@ def in_plain_names(tensors):
             plain |= {"mlp.fc2.bias": [dim]} if "out_proj.bias" in block else {}
         if "ls1.gamma" in plain:
             plain["ls2.gamma"] = plain["ls1.gamma"]  # one for both
+        plain |= {f"attn.{key}": shape for key, shape in block.items() if key.startswith("lambda_")}
         words.append("parallel")
     elif "attns.0.norm.weight" in block:
         renamed = {"attns.0.norm.": "norm1.", "attns.0.attn.": "attn.", "attns.0.ls.gamma": "ls1.gamma", "ffns.0.norm.": "norm2.",
@@ -137,7 +139,7 @@ def timm_key(tensors, grid):
             words += ["relative_swin"] * (f"{mlp}.fc2.bias" not in tensors)
     words += ["decomposed_bias"] * ("blocks.0.attn.rel_pos_h" in tensors)
     words += [f"neck{tensors[name][0]}" for name in ("neck.0.weight",) if name in tensors]
-    words += kind_words
+    words += kind_words + ["differential"] * ("blocks.0.attn.lambda_q1" in tensors)
     words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
     gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
     words += ["swiglu"] * gated
@@ -168,11 +170,11 @@ def timm_lacks(model):
     if getattr(attention_of(block), "gate", None) is not None:
         return "gated attention is"
     if type(block).__name__ not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock",
-                                    "ParallelScalingBlock", "ParallelThingsBlock"):
+                                    "ParallelScalingBlock", "ParallelThingsBlock", "DiffParallelScalingBlock"):
         return "blocks of another kind than the plain one are"
-    if attention == "ParallelScalingBlock":
+    if attention in ("ParallelScalingBlock", "DiffParallelScalingBlock"):
         attention, mlp = "Attention", "Mlp"  # both are the block itself
-    if attention not in ("Attention", "EvaAttention", "AttentionRope", "RelPosAttention"):
+    if attention not in ("Attention", "DiffAttention", "EvaAttention", "AttentionRope", "RelPosAttention"):
         return "attention of another kind than the plain one is"
     if mlp not in ("Mlp", "SwiGLU", "SwiGLUPacked", "GluMlp"):
         return "another MLP than the plain one and SwiGLU is"
@@ -261,7 +263,7 @@ def timm_rows():
         if not all(PLAIN.fullmatch(key) for key in tensors):
             continue
         block = model.blocks[0]
-        eps = only(module.eps for module in block.modules() if hasattr(module, "eps"))
+        eps = only(module.eps for name, module in block.named_modules() if hasattr(module, "eps") and not name.endswith("sub_norm"))
         family = next((name for name, there in (("timm_parallel", hasattr(block, "in_norm")), ("timm_branches", hasattr(block, "attns")),
                                                 ("timm_naflex", hasattr(model, "embeds")), ("timm_sam", hasattr(model, "neck")),
                                                 ("timm_convolutions", "patch_embed.backbone.2.conv.weight" in tensors)) if there), "timm")

@@ -20,8 +20,6 @@ TIMM = {
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",
     "resnet18": "a convolutional network",
-    "vit_dlittle_patch16_reg1_gap_256": "differential attention",
-    "vit_dpwee_patch16_reg1_gap_256": "differential attention",
 }
 TRANSFORMERS = {
     "ASTForAudioClassification": "an Audio Spectrogram Transformer",

@@ -59,6 +59,15 @@ def recorded_softmaxes():
         torch.Tensor.softmax, nn.MultiheadAttention.forward = softmax, attend
 
 
+def differences(block, weights):
+    """Of differential attention, a head's weights are its first softmax less a share of its second."""
+    inner = block if hasattr(block, "lambda_q1") else getattr(block, "attn", None)
+    if not hasattr(inner, "lambda_q1"):
+        return weights
+    with torch.inference_mode():
+        return weights[:, ::2] - inner._compute_lambda() * weights[:, 1::2]
+
+
 def attention(model, image):
     """[L, B, H, N, N], and of attention pooling [B, H, P], or None"""
     with recorded_softmaxes() as found, torch.inference_mode():
@@ -67,7 +76,8 @@ def attention(model, image):
         query = found.pop() if found[-1].dim() == 3 else found.pop()[:, :, 0] if found[-1].shape[-2] == 1 else None
         # Of several attentions in a block, the heads of all.
         several = len(found) // len(model.blocks)
-        return torch.stack([torch.cat(found[i : i + several], dim=1) for i in range(0, len(found), several)]), query
+        layers = [torch.cat(found[i : i + several], dim=1) for i in range(0, len(found), several)]
+        return torch.stack([differences(block, layer) for block, layer in zip(model.blocks, layers)]), query
     heads = len(found) // len(model.blocks)
     return torch.stack([torch.stack(found[i : i + heads], dim=1) for i in range(0, len(found), heads)]), None
 

@@ -27,6 +27,8 @@ MODELS = {
     "timm_aimv2": ("aimv2_large_patch14_224", {"mlp_ratio": 2.5}),
     "timm_beit": ("beit_base_patch16_224", {}),
     "timm_beit3": ("beit3_base_patch16_224", {}),
+    "timm_differential": ("vit_dlittle_patch16_reg1_gap_256", {"depth": 2, "mlp_ratio": 2.5, "init_values": 0.5}),
+    "timm_differential_parallel": ("vit_dpwee_patch16_reg1_gap_256", {"depth": 2, "mlp_ratio": 2.5, "init_values": 0.5}),
     "timm_dinov3": ("vit_small_patch16_dinov3", {}),
     "timm_dinov3_plus": ("vit_small_plus_patch16_dinov3_qkvb", {}),
     "timm_eva": ("eva_giant_patch14_224", {}),
@@ -55,7 +57,7 @@ MODELS = {
     "timm_shared_keys": ("vit_base_patch16_sapiens2", {"num_kv_heads": 1}),
     "meta_dinov3": ("vit_small_plus_patch16_dinov3_qkvb", {"global_pool": "token", "num_classes": 0}),
 }
-MAPS = ("timm_beit", "timm_branches", "timm_parallel", "timm_pe_core", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
+MAPS = ("timm_beit", "timm_branches", "timm_differential", "timm_differential_parallel", "timm_parallel", "timm_pe_core", "timm_relative", "timm_dinov3", "timm_eva02_clip", "timm_rope_mixed")
 META = (("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma"), ("reg_token", "storage_tokens"), ("mlp.fc1_g", "mlp.w1"),
         ("mlp.fc1_x", "mlp.w2"), ("mlp.fc2", "mlp.w3"))
 

@@ -156,6 +156,26 @@ TEST_CASE("of an encoder with windows and a neck the head alone is trained, and 
   CHECK(refusal("neck.3.*,head.*") == "not refused");
 }
 
+TEST_CASE("of a model with differential attention what lies behind the blocks is trained, and the rest refused") {
+  TrainConfig config = three_blocks("head");
+  config.model.attention = AttentionKind::differential;
+  config.lora.rank = 2;
+  config.lora.family = "timm";
+  config.model.validate("the test");
+  for (const Parameter& parameter : trained_parameters(config)) CHECK(parameter.name.starts_with("head."));
+  config.train = "norm.*,head.*";
+  CHECK(trained_parameters(config).size() == 4);
+  for (const char* train : {"all", "last:1", "lora", "blocks.2.attn.sub_norm.*,head.*"}) {
+    config.train = train;
+    try {
+      trained_parameters(config);
+      FAIL("was not refused");
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), ContainsSubstring("differential attention can't be trained yet"));
+    }
+  }
+}
+
 TEST_CASE("what isn't trained has no state, no gradient and no way back through it") {
   const auto graph_of = [](const std::string& train) {
     const TrainConfig config = three_blocks(train);
