@@ -20,6 +20,16 @@ bool is_behind_blocks(const Parameter& parameter) {
     case Module::neck_norm1:
     case Module::neck_convolution:
     case Module::neck_norm2:
+    case Module::class_norm1:
+    case Module::class_q:
+    case Module::class_k:
+    case Module::class_v:
+    case Module::class_projection:
+    case Module::class_scale1:
+    case Module::class_norm2:
+    case Module::class_fc1:
+    case Module::class_fc2:
+    case Module::class_scale2:
     case Module::norm:
     case Module::pool_latent:
     case Module::pool_q:

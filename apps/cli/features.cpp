@@ -81,7 +81,7 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
   const LookInput input(flags.look, common, false);
   const ViTConfig& c = input.model().config;
   const std::vector<uint64_t> layers = layers_of(flags.layers, c.depth);
-  if (!flags.prefix.empty() && c.prefix_tokens() == 0) {
+  if (!flags.prefix.empty() && c.prefix_in_blocks() == 0) {
     throw Error(ErrorCode::usage, "--prefix: this model has no tokens but the patches'");
   }
   const bool nchw = flags.layout == "NCHW";
@@ -107,7 +107,7 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
                nchw ? std::vector<uint64_t>{1, dense.width(), c.grid_height(), c.grid_width()}
                     : std::vector<uint64_t>{1, c.patches(), dense.width()});
   }
-  if (!flags.prefix.empty()) prefixes.write(flags.prefix, layers, {1, c.prefix_tokens(), c.dim});
+  if (!flags.prefix.empty()) prefixes.write(flags.prefix, layers, {1, c.prefix_in_blocks(), c.dim});
   if (!flags.colors.empty()) write_colors(flags.colors, dense.colors(*executable), c);
 
   if (flags.json) {

@@ -207,6 +207,10 @@ void infer_windows(const Reader& read, ViTConfig& c, const InferHints& hints) {
 void infer_attention(const Reader& read, ViTConfig& c, uint64_t heads) {
   c.projection = read.has(Module::projection, Leaf::weight);
   if (read.has(Module::lambda_q1, Leaf::whole)) c.attention = AttentionKind::differential;
+  if (read.has(Module::talking_before, Leaf::weight)) {
+    c.attention = AttentionKind::talking_heads;
+    if (!heads) heads = read.get(Module::talking_before, Leaf::weight, 2)[0];
+  }
   if (read.has(Module::q, Leaf::weight)) {
     c.per_head_maps = true;
     c.qkv_bias = read.has(Module::q, Leaf::bias);
@@ -263,6 +267,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   }
   c.depth = 0;
   while (c.depth < tensors.size() && read.has(Module::norm1, Leaf::weight, c.depth)) ++c.depth;
+  while (c.class_blocks < tensors.size() && read.has(Module::class_norm1, Leaf::weight, c.class_blocks))
+    ++c.class_blocks;
   if (!heads && read.has(Module::q, Leaf::weight)) heads = read.part_count(Module::q, Leaf::weight);
   if (read.has(Module::q, Leaf::weight)) {
     const auto& q = read.get(Module::q, Leaf::weight, 2);

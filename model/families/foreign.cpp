@@ -49,7 +49,6 @@ const std::vector<Foreign>& kinds() {
        {{{"layer.0.attention.rel_pos_h"}},
         {{"embeddings.projection.weight"}, {"layer.0.attention.qkv.weight"}}},
        {"vitdet"}},
-      {"a CaiT", "class attention behind the blocks is", {{{"blocks_token_only.0.norm1.weight"}}}},
       {"a YOLOS", "detection tokens are", {{{"embeddings.detection_tokens"}}}, {"yolos"}},
       {"an InternViT under its publisher's own names",
        "these names are",

@@ -191,9 +191,10 @@ void guess(ViTConfig& c, const Naming& naming, const Rows& family, const InferHi
   const Rows alike = rows_where(family, [&](const KnownArchitecture& row) {
     const bool class_token = row.key.find(" class") != row.key.npos;
     return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty() &&
-           row.set.empty();
+           row.set.empty() && config_of(row).attention == c.attention;
   });
   if (hints.heads != 0) return;  // whoever says that much knows the model
+  if (c.attention == AttentionKind::talking_heads) return;  // their mixture counts them
   std::string example;
   if (!alike.empty()) {
     require_agreement(alike, "heads", heads_text, file);
@@ -241,7 +242,8 @@ std::string architecture_key(const ViTConfig& c) {
   add(c.neck > 0, "neck" + number(c.neck));
   add(c.block == BlockKind::parallel, "parallel");
   add(c.branches > 1, "branches" + number(c.branches));
-  add(c.attention == AttentionKind::differential, "differential");
+  add(c.attention != AttentionKind::plain, std::string(name_of(c.attention)));
+  add(c.class_blocks > 0, "class_blocks" + number(c.class_blocks));
   add(c.norm == NormKind::rms, "rms");
   add(c.mlp == MlpKind::swiglu, "swiglu");
   add(c.final_norm, "norm");
@@ -282,7 +284,11 @@ ViTConfig config_of(const KnownArchitecture& known) {
     if (word == "no_projection_bias") c.projection_bias = false;
     if (word == "no_mlp_bias") c.mlp_bias = false;
     if (word == "parallel") c.block = BlockKind::parallel;
-    if (word == "differential") c.attention = AttentionKind::differential;
+    if (word.starts_with("class_blocks"))
+      c.class_blocks = std::stoul(word.substr(std::string("class_blocks").size()));
+    for (const AttentionKind kind : {AttentionKind::differential, AttentionKind::talking_heads}) {
+      if (word == name_of(kind)) c.attention = kind;
+    }
     if (word.starts_with("branches")) c.branches = std::stoul(word.substr(std::string("branches").size()));
     if (word == "rms") c.norm = NormKind::rms;
     for (const RelativeBias kind : {RelativeBias::own, RelativeBias::shared, RelativeBias::decomposed}) {

@@ -141,6 +141,9 @@ void read_pool(const JsonObject& object, ViTConfig& c) {
   c.final_norm = !c.fc_norm;
 }
 
+// Of blocks for the class token alone.
+constexpr const char* class_depth = "depth_token_only";
+
 void read_sizes(const JsonObject& a, bool packed, ViTConfig& c) {
   a.sides("img_size", c.image_height, c.image_width);
   if (a.find("patch_size")) {  // of what the convolutions in front make of the image
@@ -153,6 +156,7 @@ void read_sizes(const JsonObject& a, bool packed, ViTConfig& c) {
   const uint64_t known_dim = c.dim, known_hidden = c.mlp_hidden;
   assign(c.dim, a.whole("embed_dim"));
   assign(c.depth, a.whole("depth"));
+  assign(c.class_blocks, a.whole(class_depth));
   assign(c.heads, a.whole("num_heads"));
   assign(c.qk_scale, a.number("qk_scale"));
   if (const auto ratio = a.number("mlp_ratio")) {
@@ -266,6 +270,7 @@ void check_arguments(const JsonObject& a, const Json& arguments, const ViTConfig
     if (std::ranges::any_of(known_arguments, is_key)) continue;
     const bool windows = c.relative_bias == RelativeBias::decomposed;
     if (windows && std::ranges::any_of(window_arguments, is_key)) continue;
+    if (c.class_blocks > 0 && key == class_depth) continue;
     if (std::ranges::any_of(only_values(), is_key, &OnlyValue::key)) continue;
     throw Error(ErrorCode::bad_file, a.file() + ": found an argument " + in_quotes(key) +
                                          ", expected only those that timm's plain Vision Transformer takes");

@@ -113,6 +113,12 @@ AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions option
                 "there is no rollout of differential attention, whose weights are differences that may be "
                 "negative, expected a layer");
   }
+  if (config.attention == AttentionKind::talking_heads || config.class_blocks > 0) {
+    throw Error(
+        ErrorCode::usage,
+        "maps of attention with talking heads, and of blocks for the class token alone, are not there "
+        "yet");
+  }
   for (const uint64_t layer : options_.layers)
     require_below("the layer", layer, config.depth + has_attention_pool(config));
   for (uint64_t layer = 0; layer < config.depth; ++layer) {

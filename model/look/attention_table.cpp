@@ -6,6 +6,7 @@ std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionSiz
   const auto number = [](uint64_t value) { return std::to_string(value); };
   const std::string m = number(sizes.images), n = sizes.tokens ? number(*sizes.tokens) : "N";
   const std::string h = number(c.softmaxes());
+  const bool talking = c.attention == AttentionKind::talking_heads;
   const bool differential = c.attention == AttentionKind::differential;
   const std::string dk = number(c.head_key_width()), dv = number(c.head_value_width());
   const std::string maps = c.per_head_maps ? "slice h of X * W_" : "X * W_";
@@ -17,8 +18,8 @@ std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionSiz
       {"Q", {m, h, n, dk}, maps + "q, split into heads" + turned},
       {"K", {m, h, n, dk}, maps + "k, split into heads" + turned},
       {"V", {m, number(c.heads), n, dv}, maps + "v, split into heads"},
-      {"scores", {m, h, n, n}, "Q * K^T * " + std::to_string(c.attention_scale()) + bias},
-      {"weights", {m, h, n, n}, "softmax of each row of the scores"},
+      {"scores", {m, h, n, n}, "Q * K^T * " + std::to_string(c.attention_scale()) + bias + (talking ? ", all heads' mixed" : "")},
+      {"weights", {m, h, n, n}, talking ? "all heads' softmaxes of each row, mixed" : "softmax of each row of the scores"},
       {"heads",
        {m, number(c.heads), n, dv},
        differential ? "(weights of a head's first softmax - share * those of its second) * V, normalised"

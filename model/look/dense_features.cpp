@@ -40,7 +40,7 @@ BlockTaps DenseFeatures::taps() const {
                            GraphBuilder& builder, const BlockValues& block) {
       Graph& graph = builder.graph();
       const std::string name = map_name + std::to_string(layer);
-      const uint64_t first = c.prefix_tokens();
+      const uint64_t first = c.prefix_in_blocks();
       ValueId tokens = block.out;
       if (norm) tokens = VisionTransformer(c).normed(builder, name + ".norm", tokens);
       const ValueId patches = first ? slice(graph, name + ".patches", tokens, 1, first, c.tokens()) : tokens;
@@ -78,7 +78,7 @@ std::vector<float> DenseFeatures::map(const Executable& executable, uint64_t lay
 }
 
 std::vector<float> DenseFeatures::prefix(const Executable& executable, uint64_t layer, uint64_t image) const {
-  return output(executable, prefix_name, layer, image, config_.dim * config_.prefix_tokens());
+  return output(executable, prefix_name, layer, image, config_.dim * config_.prefix_in_blocks());
 }
 
 std::vector<uint8_t> DenseFeatures::colors(const Executable& executable) const {

@@ -37,6 +37,8 @@ GoOn asked_in_front(const GoOn& go_on) {
 std::optional<std::string> refuses_to_draw(const ViTConfig& c) {
   if (c.attention == AttentionKind::differential)
     return "its attention is differential, whose maps can't be drawn yet (vitrine attention writes them)";
+  if (c.attention == AttentionKind::talking_heads || c.class_blocks > 0)
+    return "its heads talk, or its class token has blocks of its own, of which there are no maps yet";
   if (c.branches == 1) return std::nullopt;
   return "its blocks have " + std::to_string(c.branches) +
          " attentions side by side, whose maps can't be drawn yet (vitrine attention writes them)";

@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 49> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 54> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 49> words{{
     {"tokens", "puts the class token and the like in front, and adds positions"},
     {"norm_pre", "each token normalised"},
     {"blocks", "the encoder"},
+    {"blocks_token_only", "blocks in which the class token alone looks"},
     {"norm1", "each token normalised, for the attention"},
     {"attn", "tokens look at each other"},
     {"attn.windows", "the grid cut into windows, with zeros beyond it"},
@@ -40,6 +41,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 49> words{{
     {"attn.v.twice", "a head's values for both of its softmaxes"},
     {"attn.difference", "what the first softmax gathers, less a share of what the second does"},
     {"attn.sub_norm", "that, normalised head by head"},
+    {"attn.proj_l", "the scores of all heads mixed"},
+    {"attn.weights", "their softmaxes"},
+    {"attn.proj_w", "these of all heads mixed"},
+    {"attn.sums", "what each head gathers"},
     {"attn.norm", "the heads side by side, normalised"},
     {"attn.proj", "the heads mixed by W_o, and the block's input added"},
     {"norm2", "each token normalised, for the MLP"},

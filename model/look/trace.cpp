@@ -252,7 +252,7 @@ void add_attention_steps(std::vector<TraceStep>& steps, const ViTConfig& c, cons
 // "class token, 4 registers, patches; positions added"
 std::string tokens_text(const ViTConfig& c) {
   std::string text;
-  if (c.class_token) text += "class token, ";
+  if (c.class_token && c.prefix_in_blocks()) text += "class token, ";
   if (c.distillation_token) text += "distillation token, ";
   if (c.registers) text += std::to_string(c.registers) + " registers, ";
   text += "patches";
@@ -319,6 +319,10 @@ std::vector<TraceStep> trace_attention(PipelineStore& pipelines, const Attention
 std::vector<TraceStep> trace_model(PipelineStore& pipelines, const Model& model, const Tensor& images,
                                    uint64_t layer, const TraceOptions& options) {
   const ViTConfig& c = model.config;
+  if (c.attention == AttentionKind::talking_heads) {
+    throw Error(ErrorCode::usage,
+                "the walk through attention with talking heads is not there yet, expected another model");
+  }
   const VisionTransformer transformer(c);
   const std::string at = "blocks." + std::to_string(layer);
   std::vector<TraceStep> before, behind;
@@ -334,7 +338,7 @@ std::vector<TraceStep> trace_model(PipelineStore& pipelines, const Model& model,
               {"flatten(2).transpose(1, 2)", "the patches row by row", shape_of(graph, patches)}};
     if (c.patch_norm)
       before.push_back({"patch_embed.norm", "each token normalised", shape_of(graph, patches)});
-    if (c.prefix_tokens() || c.positions != Positions::none) {
+    if (c.prefix_in_blocks() || c.positions != Positions::none) {
       before.push_back({"tokens", tokens_text(c), tokens});
     }
     if (c.pre_norm) before.push_back({"norm_pre", "each token normalised", tokens});

@@ -80,6 +80,14 @@ class Bounds {
         add_branch(ranges, attention + ".norm", attention + ".attn", mlp + ".norm", mlp + ".mlp");
       }
     }
+    for (uint64_t i = 0; i < c.class_blocks; ++i) {
+      const std::string at = "blocks_token_only." + std::to_string(i);
+      ranges.push_back(normed(at + ".norm1", c.dim));
+      ranges.push_back(normed(at + ".norm2", c.dim, at + ".mlp"));
+      const std::vector<double> gamma = values(at + ".norm1.weight"), beta = values(at + ".norm1.bias");
+      for (const char* map : {".attn.q", ".attn.k"})
+        ranges.push_back(mapped(at + map, at + map, c.dim, gamma, beta));
+    }
     if (model_.config.pool == Pool::attention) add_pool(ranges);
     return ranges;
   }

@@ -62,6 +62,11 @@ bool is_token(Module module) {
          module == Module::registers || module == Module::pool_latent;
 }
 
+bool is_scale(Module module) {
+  return module == Module::scale1 || module == Module::scale2 || module == Module::class_scale1 ||
+         module == Module::class_scale2;
+}
+
 bool is_lambda(Module module) {
   return module == Module::lambda_q1 || module == Module::lambda_k1 || module == Module::lambda_q2 ||
          module == Module::lambda_k2;
@@ -72,6 +77,9 @@ uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
   switch (parameter.module) {
     case Module::patch:
       return c.stem_channels() * (c.patch_height / c.stem_stride()) * (c.patch_width / c.stem_stride());
+    case Module::talking_before:
+    case Module::talking_after:
+      return c.heads;
     case Module::q:
     case Module::k:
     case Module::v:
@@ -79,6 +87,7 @@ uint64_t fan_in(const Parameter& parameter, const ViTConfig& c) {
     case Module::projection:
       return c.value_columns();
     case Module::fc2:
+    case Module::class_fc2:
     case Module::pool_fc2:
       return c.mlp_width();
     case Module::neck_convolution:
@@ -133,7 +142,7 @@ void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t see
     fill_frequencies(c, stream, values);
   } else if (parameter.is_norm()) {
     std::ranges::fill(values, parameter.leaf == Leaf::weight ? 1.0f : 0.0f);
-  } else if (parameter.module == Module::scale1 || parameter.module == Module::scale2) {
+  } else if (is_scale(parameter.module)) {
     std::ranges::fill(values, static_cast<float>(c.layer_scale_init));
   } else if (is_lambda(parameter.module)) {
     fill_normal(values, stream, 0.1);

@@ -19,7 +19,9 @@
 #include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/moves/token_windows.h"
+#include "runtime/ops/moves/transpose.h"
 #include "runtime/ops/norms/layer_norm.h"
+#include "runtime/ops/norms/softmax.h"
 #include "runtime/ops/products/grouped_matmul.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/tokens/patch_embed.h"
@@ -238,6 +240,10 @@ Attention::Attention(const ViTConfig& config, std::string name, uint64_t block)
     }
     declare(Module::sub_norm, Leaf::weight, "sub_norm", {config.head_value_width()});
   }
+  if (config.attention == AttentionKind::talking_heads) {
+    declare_linear(Module::talking_before, "proj_l", config.heads, config.heads);
+    declare_linear(Module::talking_after, "proj_w", config.heads, config.heads);
+  }
   if (config.attention_norm) declare_norm(Module::attention_norm, "norm", values);
   if (config.projection)
     declare_linear(Module::projection, "proj", config.dim, values, config.projection_bias);
@@ -375,6 +381,60 @@ void Attention::subtract(GraphBuilder& builder, AttentionValues& out) const {
   out.heads = reshape(graph, path("heads"), scaled, columns);
 }
 
+// [N, B * heads * M] as the same, of which each head is a sum of all.
+ValueId Attention::mix_heads(GraphBuilder& builder, const std::string& at, ValueId x,
+                             uint64_t columns) const {
+  Graph& graph = builder.graph();
+  const Shape shape = graph.value(x).shape;
+  const uint64_t heads = config_.heads, rows = shape.elements() / (heads * columns);
+  x = transpose(graph, path(at + ".in"), reshape(graph, path(at + ".rows"), x, {rows, heads, columns}));
+  x = matmul(graph, path(at), x, constant(builder, at + ".weight", DType::f32),
+             {.bias = constant(builder, at + ".bias", DType::f32)});
+  return transpose(graph, path(at + ".out"), x);
+}
+
+void Attention::talk(GraphBuilder& builder, AttentionValues& out) const {
+  Graph& graph = builder.graph();
+  const Shape shape = graph.value(out.q).shape;
+  const uint64_t batch = shape[0], count = shape[1], heads = config_.heads;
+  const uint64_t keys = config_.head_key_width(), values = config_.head_value_width();
+  const auto part = [&](const char* at, ValueId x, uint64_t offset, uint64_t columns) {
+    if (graph.value(x).shape[2] != columns) x = slice(graph, path(at), x, 2, offset, offset + columns);
+    return convert(graph, path(std::string(at) + ".f32"), x, DType::f32);
+  };
+  ValueId q = part("q", out.q, out.options.q_offset, heads * keys);
+  const ValueId k = part("k", out.k, out.options.k_offset, heads * keys);
+  const ValueId v = part("v", out.v, out.options.v_offset, heads * values);
+  // What a product of a matrix for each group takes: groups are the heads of all images, rows the tokens.
+  const auto tokens_first = [&](const std::string& at, ValueId x, uint64_t columns) {
+    if (batch > 1) {
+      x = transpose(graph, path(at + ".images"),
+                    reshape(graph, path(at + ".flat"), x, {batch, count * columns}));
+      x = transpose(graph, path(at + ".tokens"),
+                    reshape(graph, path(at + ".last"), x, {count, columns, batch}));
+    }
+    return reshape(graph, path(at + ".groups"), x, {count, batch * columns});
+  };
+  q = tokens_first("q", scale(graph, path("q.scale"), q, config_.attention_scale()), heads * keys);
+  const ValueId columns =
+      reshape(graph, path("k.groups"), transpose(graph, path("k.columns"), k), {batch * heads, keys, count});
+  const ValueId scores = grouped_matmul(graph, path("scores"), q, transpose(graph, path("k.rows"), columns));
+  ValueId weights = softmax(graph, path("weights"), mix_heads(builder, "proj_l", scores, count));
+  weights = mix_heads(builder, "proj_w", weights, count);
+  weights = builder.dropout(path("weights.dropout"), weights, config_.attention_dropout);
+  weights = reshape(graph, path("weights.groups"), weights, {count, batch * heads * count});
+  const ValueId summed = reshape(graph, path("v.groups"), transpose(graph, path("v.columns"), v),
+                                 {batch * heads, values, count});
+  ValueId x = grouped_matmul(graph, path("sums"), weights, summed);
+  const uint64_t width = heads * values;
+  if (batch > 1) {
+    x = transpose(graph, path("sums.images"), reshape(graph, path("sums.tokens"), x, {count, batch, width}));
+    x = transpose(graph, path("sums.batch"), reshape(graph, path("sums.flat"), x, {count * width, batch}));
+  }
+  x = reshape(graph, path("heads"), x, {batch, count, width});
+  out.heads = convert(graph, path("heads.convert"), x, builder.dtype(name_));
+}
+
 void Attention::turn(GraphBuilder& builder, AttentionValues& out) const {
   Graph& graph = builder.graph();
   const std::string at = config_.rotary_learned ? path(shared_rotary) : std::string(shared_rotary);
@@ -448,7 +508,9 @@ AttentionValues Attention::values(GraphBuilder& builder, ValueId x, const Attent
   const bool differential = config_.attention == AttentionKind::differential;
   if (differential) repeat_values(builder, out);
   const std::string node = name_.empty() ? "attention" : name_;
-  if (keeps.scores) {
+  if (config_.attention == AttentionKind::talking_heads) {
+    talk(builder, out);
+  } else if (keeps.scores) {
     const PlainAttentionResult plain = plain_attention(graph, node, out.q, out.k, out.v, out.options);
     out.heads = plain.out;
     out.scores = plain.scores;

@@ -149,6 +149,10 @@ class Attention : public ModuleBase {
   void repeat_values(GraphBuilder& builder, AttentionValues& out) const;
   void subtract(GraphBuilder& builder, AttentionValues& out) const;
   void turn(GraphBuilder& builder, AttentionValues& out) const;
+  // Talking heads, all in f32. They hold scores and weights of all pairs of tokens: some four times heads * N
+  // * N numbers of an image.
+  void talk(GraphBuilder& builder, AttentionValues& out) const;
+  ValueId mix_heads(GraphBuilder& builder, const std::string& at, ValueId x, uint64_t columns) const;
 
   uint64_t block_;
 };

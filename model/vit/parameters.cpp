@@ -10,8 +10,9 @@ bool Parameter::is_norm() const {
   return module == Module::patch_norm || module == Module::pre_norm || module == Module::norm1 ||
          module == Module::norm2 || module == Module::norm || module == Module::pool_norm ||
          module == Module::fc_norm || module == Module::q_norm || module == Module::k_norm ||
-         module == Module::sub_norm || module == Module::attention_norm || module == Module::mlp_norm ||
-         module == Module::neck_norm1 || module == Module::neck_norm2;
+         module == Module::class_norm1 || module == Module::class_norm2 || module == Module::sub_norm ||
+         module == Module::attention_norm || module == Module::mlp_norm || module == Module::neck_norm1 ||
+         module == Module::neck_norm2;
 }
 
 bool Parameter::is_matrix() const {
@@ -97,6 +98,10 @@ std::string_view canonical_path(Module module) {
       return "blocks.*.attn.lambda_k2";
     case Module::sub_norm:
       return "blocks.*.attn.sub_norm";
+    case Module::talking_before:
+      return "blocks.*.attn.proj_l";
+    case Module::talking_after:
+      return "blocks.*.attn.proj_w";
     case Module::attention_norm:
       return "blocks.*.attn.norm";
     case Module::projection:
@@ -113,6 +118,26 @@ std::string_view canonical_path(Module module) {
       return "blocks.*.mlp.fc2";
     case Module::scale2:
       return "blocks.*.ls2.gamma";
+    case Module::class_norm1:
+      return "blocks_token_only.*.norm1";
+    case Module::class_q:
+      return "blocks_token_only.*.attn.q";
+    case Module::class_k:
+      return "blocks_token_only.*.attn.k";
+    case Module::class_v:
+      return "blocks_token_only.*.attn.v";
+    case Module::class_projection:
+      return "blocks_token_only.*.attn.proj";
+    case Module::class_scale1:
+      return "blocks_token_only.*.ls1.gamma";
+    case Module::class_norm2:
+      return "blocks_token_only.*.norm2";
+    case Module::class_fc1:
+      return "blocks_token_only.*.mlp.fc1";
+    case Module::class_fc2:
+      return "blocks_token_only.*.mlp.fc2";
+    case Module::class_scale2:
+      return "blocks_token_only.*.ls2.gamma";
     case Module::norm:
       return "norm";
     case Module::pool_latent:

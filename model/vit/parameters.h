@@ -47,7 +47,9 @@ enum class Module : uint8_t {
   lambda_k1,
   lambda_q2,
   lambda_k2,
-  sub_norm,  // of each head
+  sub_norm,        // of each head
+  talking_before,  // how heads are mixed in front of the softmax
+  talking_after,   // and behind it
   attention_norm,
   projection,
   scale1,
@@ -61,6 +63,16 @@ enum class Module : uint8_t {
   neck_kernel,  // computed of the next one: the convolution's weight as a product's
   neck_convolution,
   neck_norm2,  // behind the blocks
+  class_norm1,
+  class_q,
+  class_k,
+  class_v,
+  class_projection,
+  class_scale1,
+  class_norm2,
+  class_fc1,
+  class_fc2,
+  class_scale2,  // of a block in which the class token alone looks
   norm,
   pool_latent,
   pool_q,

@@ -9,6 +9,7 @@
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/moves/concat.h"
+#include "runtime/ops/moves/repeat.h"
 #include "runtime/ops/moves/slice.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/norms/softmax.h"
@@ -78,6 +79,8 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   }
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
   for (const Block& block : blocks_) declare_all_of(block);
+  for (uint64_t i = 0; i < c.class_blocks; ++i)
+    declare_all_of(class_blocks_.emplace_back(c, path("blocks_token_only." + std::to_string(i)), i));
   if (c.neck) declare_all_of(neck_.emplace(c, path("neck")));
   if (c.final_norm) declare_norm(Module::norm, "norm");
   if (c.pool == Pool::attention) declare_all_of(attention_pool_.emplace(c, path("attn_pool")));
@@ -102,7 +105,15 @@ ValueId VisionTransformer::tokens(GraphBuilder& builder, ValueId image, const Bl
     if (tap->second.look) tap->second.look(builder, values);
     x = values.out;
   }
-  return x;
+  return class_blocks_.empty() ? x : with_class_token(builder, x);
+}
+
+ValueId VisionTransformer::with_class_token(GraphBuilder& builder, ValueId patches) const {
+  Graph& graph = builder.graph();
+  ValueId token = repeat_tokens(graph, path("cls_token.repeat"), constant(builder, "cls_token", DType::f32),
+                                graph.value(patches).shape[0]);
+  for (const ClassBlock& block : class_blocks_) token = block(builder, token, patches);
+  return concat(graph, path("cls_token.concat"), {token, patches}, 1);
 }
 
 VisionTransformer::Heads VisionTransformer::heads(GraphBuilder& builder, ValueId image) const {
@@ -119,16 +130,17 @@ ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Resu
 
 ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
   const bool positions = config_.positions != Positions::none;
-  if (positions || config_.prefix_tokens()) {
+  if (positions || config_.prefix_in_blocks()) {
     const auto constant_of = [&](bool present, std::string_view leaf) {
       return constant_if(present, builder, leaf, DType::f32);
     };
-    x = assemble_tokens(builder.graph(), path("tokens"), x,
-                        {.class_token = constant_of(config_.class_token, "cls_token"),
-                         .distillation_token = constant_of(config_.distillation_token, "dist_token"),
-                         .registers = constant_of(config_.registers > 0, "reg_token"),
-                         .positions = constant_of(positions, "pos_embed"),
-                         .out = DType::f32});
+    x = assemble_tokens(
+        builder.graph(), path("tokens"), x,
+        {.class_token = constant_of(config_.class_token && class_blocks_.empty(), "cls_token"),
+         .distillation_token = constant_of(config_.distillation_token, "dist_token"),
+         .registers = constant_of(config_.registers > 0, "reg_token"),
+         .positions = constant_of(positions, "pos_embed"),
+         .out = DType::f32});
   }
   x = builder.dropout(path("tokens.dropout"), x, config_.dropout);
   return config_.pre_norm ? norm(builder, "norm_pre", x, DType::f32) : x;

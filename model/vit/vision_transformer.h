@@ -10,6 +10,7 @@
 
 #include "model/vit/attention_pool.h"
 #include "model/vit/block.h"
+#include "model/vit/class_block.h"
 #include "model/vit/modules.h"
 #include "model/vit/neck.h"
 
@@ -71,12 +72,14 @@ class VisionTransformer : public ModuleBase {
   Heads heads(GraphBuilder& builder, ValueId image) const;
 
   // The three steps of it: the patches' embeddings [B, patches, dim] to what the first block is given
-  // [B, tokens, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
+  // [B, tokens_in_blocks, dim] (class token, positions, norm_pre), and the last block's tokens to the result.
   ValueId assemble(GraphBuilder& builder, ValueId patches) const;
   // image to the last block's tokens, in front of the final LayerNorm.
   ValueId tokens(GraphBuilder& builder, ValueId image, const BlockTaps& taps = {}) const;
   ValueId finish(GraphBuilder& builder, ValueId tokens, Result result,
                  const BlockTap* pool_tap = nullptr) const;
+  // The patches behind the blocks with the class token in front, behind its own blocks.
+  ValueId with_class_token(GraphBuilder& builder, ValueId patches) const;
   // Any block's tokens behind the final LayerNorm or the neck, one of which the model must have; f32.
   ValueId normed(GraphBuilder& builder, std::string_view node, ValueId tokens) const {
     return neck_ ? (*neck_)(builder, path(node), tokens) : norm_as(builder, node, "norm", tokens, DType::f32);
@@ -102,6 +105,7 @@ class VisionTransformer : public ModuleBase {
 
   PatchEmbed patch_embed_;
   std::vector<Block> blocks_;
+  std::vector<ClassBlock> class_blocks_;
   std::optional<Neck> neck_;
   std::optional<AttentionPool> attention_pool_;
 };

@@ -23,8 +23,10 @@ constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
 constexpr std::array<EnumName<BlockKind>, 2> block_names{
     {{BlockKind::sequential, "sequential"}, {BlockKind::parallel, "parallel"}}};
-constexpr std::array<EnumName<AttentionKind>, 2> attention_names{
-    {{AttentionKind::plain, "plain"}, {AttentionKind::differential, "differential"}}};
+constexpr std::array<EnumName<AttentionKind>, 3> attention_names{
+    {{AttentionKind::plain, "plain"},
+     {AttentionKind::differential, "differential"},
+     {AttentionKind::talking_heads, "talking_heads"}}};
 constexpr std::array<EnumName<Positions>, 3> position_names{
     {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
 constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
@@ -122,6 +124,7 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("dim", c.dim);
   visit("depth", c.depth);
   visit("block", c.block);
+  visit("class_blocks", c.class_blocks);
   visit("branches", c.branches);
   visit("attention", c.attention);
   visit("heads", c.heads);
@@ -377,7 +380,7 @@ uint64_t parameter_count(const ViTConfig& config) {
 }
 
 double flops(const ViTConfig& c, uint64_t batch) {
-  const double n = static_cast<double>(c.tokens()), d = static_cast<double>(c.dim);
+  const double n = static_cast<double>(c.tokens_in_blocks()), d = static_cast<double>(c.dim);
   const double keys = static_cast<double>(c.key_columns()), values = static_cast<double>(c.value_columns());
   // The values are summed by each softmax.
   const double summed = values * static_cast<double>(c.softmaxes() / c.heads);
@@ -403,6 +406,13 @@ double flops(const ViTConfig& c, uint64_t batch) {
     total += branches * rows * map_inputs * (2 * keys + values);  // q, k and v
     total += branches * rows * seen * (keys + summed);            // scores and weighted sum
   }
+  if (c.attention == AttentionKind::talking_heads) {
+    const double heads = static_cast<double>(c.heads);
+    total += static_cast<double>(c.depth) * branches * 2 * n * n * heads * heads;
+  }
+  // The class token's query, everybody's keys and values, what it gathers, W_o and the MLP.
+  const double seen_by_it = static_cast<double>(c.tokens());
+  total += static_cast<double>(c.class_blocks) * (2 * seen_by_it * d * (d + 1) + 2 * d * d + 2 * d * hidden);
   const double neck = static_cast<double>(c.neck);
   total += n * neck * (d + 9 * neck);
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));

@@ -19,8 +19,9 @@ enum class MlpKind : uint8_t { plain, swiglu };
 // the same tokens behind one norm, and their results are added.
 enum class BlockKind : uint8_t { sequential, parallel };
 // What a head's weights are: a softmax; or one less a learned share of another, of queries and keys of half
-// the width, with a norm behind each head (https://arxiv.org/abs/2410.05258).
-enum class AttentionKind : uint8_t { plain, differential };
+// the width, with a norm behind each head (https://arxiv.org/abs/2410.05258); or a mixture of all heads'
+// softmaxes, each of a mixture of all heads' scores (https://arxiv.org/abs/2003.02436).
+enum class AttentionKind : uint8_t { plain, differential, talking_heads };
 enum class Positions : uint8_t { none, learned, sincos };
 // Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
 // the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
@@ -117,6 +118,9 @@ struct ViTConfig {
   uint64_t dim = 768;
   uint64_t depth = 12;
   BlockKind block = BlockKind::sequential;
+  // Blocks behind these in which the class token alone looks, at itself and the patches. Where there are
+  // some, it isn't there before.
+  uint64_t class_blocks = 0;
   uint64_t branches = 1;  // attentions side by side, whose results are added, and behind them as many MLPs
   AttentionKind attention = AttentionKind::plain;
   uint64_t heads = 12;
@@ -174,6 +178,8 @@ struct ViTConfig {
   uint64_t patches() const { return grid_height() * grid_width(); }
   uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
   uint64_t tokens() const { return prefix_tokens() + patches(); }
+  uint64_t prefix_in_blocks() const { return class_blocks ? 0 : prefix_tokens(); }
+  uint64_t tokens_in_blocks() const { return prefix_in_blocks() + patches(); }
   uint64_t position_rows() const;
   // Of a block's attention, for each of which there are queries and keys.
   uint64_t softmaxes() const { return attention == AttentionKind::differential ? 2 * heads : heads; }

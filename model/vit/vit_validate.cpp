@@ -117,6 +117,21 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
   }
 }
 
+void check_class_blocks(const Checker& check, const ViTConfig& c) {
+  check.range("class_blocks", c.class_blocks, 0, max_depth);
+  if (c.class_blocks == 0) return;
+  const std::string is = "class_blocks is " + std::to_string(c.class_blocks);
+  check.require(c.class_token && c.prefix_tokens() == 1,
+                is + " and there are " + std::to_string(c.prefix_tokens()) +
+                    " tokens beside the patches, expected a class token alone");
+  check.require(c.positions == Positions::none || c.position_span == PositionSpan::patches,
+                is + ", expected position_span=patches beside it");
+  check.require(c.mlp == MlpKind::plain && !c.mlp_norm && c.block == BlockKind::sequential &&
+                    c.branches == 1 && !c.post_norm && c.rotary == Rotary::none &&
+                    c.relative_bias == RelativeBias::none && c.dim % c.heads == 0,
+                is + ", expected plain blocks with learned positions beside it, whose heads divide dim");
+}
+
 void check_rotary(const Checker& check, const ViTConfig& c) {
   if (c.rotary == Rotary::none) {
     check.require(!c.rotary_learned, "rotary_learned is true and rotary is none, expected rotary=neighbours");
@@ -215,6 +230,7 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   check_image(check, *this);
   check_stem(check, *this);
   check_blocks(check, *this);
+  check_class_blocks(check, *this);
   check_rotary(check, *this);
   check_relative(check, *this);
   check_windows(check, *this);
@@ -222,7 +238,7 @@ void ViTConfig::validate(const std::string& origin, ErrorCode code) const {
   // Counted in floating point first: every factor is in range now, the product may not be.
   const double branch = static_cast<double>(dim) *
                         static_cast<double>(2 * key_columns() + 2 * value_columns() + 3 * mlp_width());
-  const double rough = branch * static_cast<double>(depth * branches) +
+  const double rough = branch * static_cast<double>(depth * branches + class_blocks) +
                        static_cast<double>(dim) * static_cast<double>(classes) +
                        static_cast<double>(dim) * static_cast<double>(tokens());
   check.require(rough <= static_cast<double>(max_parameters),

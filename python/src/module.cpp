@@ -149,7 +149,7 @@ std::tuple<std::vector<Floats>, std::vector<Floats>> maps(Session& session, cons
                                    : std::vector<size_t>{count, all.width, c.grid_height(), c.grid_width()}));
   }
   for (std::vector<float>& prefix : all.prefixes) {
-    prefixes.push_back(array_of(std::move(prefix), {count, c.prefix_tokens(), c.dim}));
+    prefixes.push_back(array_of(std::move(prefix), {count, c.prefix_in_blocks(), c.dim}));
   }
   return {std::move(arrays), std::move(prefixes)};
 }

@@ -163,7 +163,7 @@ TEST_CASE("the walk through a model's block shows PyTorch's numbers") {
 TEST_CASE("the walk's weights are the libraries', whatever goes into the scores") {
   test::test_device();
   for (const char* name : {"timm_beit", "hf_beit", "timm_relative", "timm_dinov3", "hf_dinov3",
-                           "timm_eva02_clip", "timm_rope_mixed", "timm_pe_core"}) {
+                           "timm_eva02_clip", "timm_rope_mixed", "timm_pe_core", "timm_parallel"}) {
     INFO(name);
     const std::filesystem::path model = parity / "fixtures" / name;
     const NpyFile file(parity / "maps" / name /
@@ -187,6 +187,49 @@ TEST_CASE("the walk's weights are the libraries', whatever goes into the scores"
       }
     }
   }
+}
+
+TEST_CASE("the walk goes through all attentions of a block, and through both softmaxes of a head") {
+  test::test_device();
+  const auto step_of = [](const char* fixture, const std::string& called) {
+    const std::filesystem::path model = parity / "fixtures" / fixture;
+    const auto result =
+        inspect({model, "--trace", model / "input.npy", "--layer", "1", "--json", "--dtype", "f32"});
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    const Json trace = Json::parse(result.out)["trace"];
+    const auto step = std::ranges::find_if(trace, [&](const Json& each) { return each["name"] == called; });
+    REQUIRE(step != trace.end());
+    return (*step)["slice"]["values"].back();
+  };
+  // Of the second layer, [heads, tokens, tokens] of the last image.
+  const auto map_of = [](const char* fixture, size_t head, size_t query) {
+    const NpyFile file(parity / "maps" / fixture / "attention.npy");
+    const std::vector<uint64_t>& shape = file.header().shape;
+    return static_cast<double>(file.values<float>()[((shape[1] + head) * shape[2] + query) * shape[3] + 1]);
+  };
+  for (size_t branch = 0; branch < 2; ++branch) {
+    const Json weights = step_of("timm_branches", "attns." + std::to_string(branch) + ".weights");
+    REQUIRE(weights.size() == 3);
+    for (size_t head = 0; head < 3; ++head) {
+      for (size_t query = 0; query < 3; ++query)
+        CHECK(std::abs(weights[head][query].get<double>() -
+                       map_of("timm_branches", 3 * branch + head, query)) <= 1e-5);
+    }
+  }
+  // The first head's map is its first softmax less the same share of its second, whoever asks.
+  const Json softmaxes = step_of("timm_differential", "weights");
+  std::vector<double> shares;
+  for (size_t query = 0; query < 3; ++query) {
+    const double first = softmaxes[0][query], second = softmaxes[1][query];
+    shares.push_back((first - map_of("timm_differential", 0, query)) / second);
+    CHECK(std::abs(shares.back()) > 0.01);
+    CHECK(std::abs(shares.back() - shares.front()) <= 1e-3);
+  }
+  const auto refused =
+      inspect({parity / "fixtures/timm_cait", "--trace", parity / "fixtures/timm_cait/input.npy"});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("talking heads"));
 }
 
 TEST_CASE("an attention with its own widths and without a projection can be walked through") {

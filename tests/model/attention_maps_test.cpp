@@ -29,11 +29,13 @@ struct Fixture {
         model(open(parity / "fixtures" / name)),
         images(NpyFile(parity / "fixtures" / name / "input.npy").values<float>()),
         attention(NpyFile(maps / "attention.npy").values<float>()),
-        rollout(NpyFile(maps / "rollout.npy").values<float>()) {
+        rolls(std::filesystem::exists(maps / "rollout.npy")),
+        rollout(rolls ? NpyFile(maps / "rollout.npy").values<float>() : std::vector<float>()) {
     const ViTConfig& c = model.config;
     batch = images.size() / (c.channels * c.image_height * c.image_width);
     REQUIRE(attention.size() == c.depth * heads_of_maps(c, 0) * c.tokens() * c.tokens());
-    REQUIRE(rollout.size() == c.tokens() * c.tokens());
+    REQUIRE(rolls == (c.attention == AttentionKind::plain));
+    REQUIRE(rollout.size() == (rolls ? c.tokens() * c.tokens() : 0));
   }
 
   static Model open(const std::filesystem::path& folder) {
@@ -53,7 +55,9 @@ struct Fixture {
 
   std::string name;
   Model model;
-  std::vector<float> images, attention, rollout;
+  std::vector<float> images, attention;
+  bool rolls;
+  std::vector<float> rollout;
   uint64_t batch = 0;
 };
 
@@ -116,7 +120,7 @@ TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch'
     const ViTConfig& c = fixture.model.config;
     const uint64_t n = c.tokens(), of_layer = heads_of_maps(c, 0) * n * n;
     WeightStore weights(*device.pipelines, *fixture.model.constants);
-    const AttentionMaps maps(c, {.layers = all_layers(c), .rollout = true, .rows = all_rows(c)});
+    const AttentionMaps maps(c, {.layers = all_layers(c), .rollout = fixture.rolls, .rows = all_rows(c)});
     const auto plain = run(weights, fixture, DType::f32, {});
     for (const DType dtype : {DType::f32, DType::f16}) {
       if (!test::stores(dtype)) continue;
@@ -128,7 +132,8 @@ TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch'
         CHECK(largest_difference(maps.weights(*executable, layer, fixture.batch - 1),
                                  std::span(fixture.attention).subspan(layer * of_layer, of_layer)) <= limit);
       }
-      CHECK(largest_difference(maps.weights(*executable, {}, fixture.batch - 1), fixture.rollout) <= limit);
+      if (fixture.rolls)
+        CHECK(largest_difference(maps.weights(*executable, {}, fixture.batch - 1), fixture.rollout) <= limit);
       // Looking changes nothing.
       if (dtype == DType::f32) CHECK(std::ranges::equal(result_of(*executable, c), result_of(*plain, c)));
     }
@@ -143,8 +148,8 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
     const Fixture fixture(folder);
     const ViTConfig& c = fixture.model.config;
     WeightStore weights(*device.pipelines, *fixture.model.constants);
-    const AttentionMaps pooled(c, {.layers = all_layers(c), .rollout = true});
-    const AttentionMaps all(c, {.layers = all_layers(c), .rollout = true, .rows = all_rows(c)});
+    const AttentionMaps pooled(c, {.layers = all_layers(c), .rollout = fixture.rolls});
+    const AttentionMaps all(c, {.layers = all_layers(c), .rollout = fixture.rolls, .rows = all_rows(c)});
     const auto few = run(weights, fixture, DType::f32, pooled.taps());
     const auto many = run(weights, fixture, DType::f32, all.taps());
     const uint64_t image = fixture.batch - 1;
@@ -174,7 +179,8 @@ TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
       CHECK(largest_difference(all.row(*many, {.layer = layer, .token = token}, image), mean_of(heads)) <=
             1e-5);
     }
-    CHECK(largest_difference(pooled.row(*few, {}, image), all.row(*many, {}, image)) <= 1e-6);
+    if (fixture.rolls)
+      CHECK(largest_difference(pooled.row(*few, {}, image), all.row(*many, {}, image)) <= 1e-6);
   }
 }
 
@@ -219,6 +225,12 @@ TEST_CASE("maps that a model has not, or that were not computed, are refused by 
                     ContainsSubstring("token is 197, expected 0 to 196"));
   CHECK_THROWS(AttentionMaps(c, {.rows = MapRows{.first = 1, .count = 197}}));
   CHECK_THROWS(AttentionMaps(c, {.rows = MapRows{.count = 0}}));
+  ViTConfig other = c;
+  other.attention = AttentionKind::differential;
+  CHECK_NOTHROW(AttentionMaps(other, {.layers = {2}}));
+  CHECK_THROWS_WITH(AttentionMaps(other, {.rollout = true}), ContainsSubstring("differential"));
+  other.attention = AttentionKind::talking_heads;
+  CHECK_THROWS_WITH(AttentionMaps(other, {.layers = {2}}), ContainsSubstring("talking heads"));
 
   test::TestDevice& device = test::test_device();
   const Fixture fixture(parity / "maps" / "timm_vit");

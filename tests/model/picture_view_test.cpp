@@ -27,8 +27,9 @@ const std::filesystem::path fixtures = std::filesystem::path(VITRINE_TEST_DATA) 
 
 // One with a class token, one whose patches are averaged, two with attention pooling (the second one with
 // registers in front of the patches).
-constexpr const char* all_fixtures[] = {"timm_vit",     "timm_mean_pooled", "hf_siglip", "timm_map_registers",
-                                        "timm_pe_core", "timm_relative",    "hf_dinov3"};
+constexpr const char* all_fixtures[] = {"timm_vit",           "timm_mean_pooled", "hf_siglip",
+                                        "timm_map_registers", "timm_pe_core",     "timm_relative",
+                                        "timm_parallel",      "hf_dinov3"};
 
 Picture noise(uint64_t seed, uint32_t width, uint32_t height) {
   const std::vector<uint32_t> pixels = test::noise_picture(seed, width, height);
@@ -317,6 +318,14 @@ TEST_CASE("pixels stay for their owner when a larger picture makes the view anew
   CHECK(read(map) == painted);
   CHECK(read(features) == found);
   test::require_no_validation_messages();
+}
+
+TEST_CASE("models whose maps can't be drawn are refused by why") {
+  test::test_device();
+  for (const auto& [name, why] :
+       {std::pair("timm_branches", "attentions side by side"), std::pair("timm_differential", "differential"),
+        std::pair("timm_cait", "heads talk")})
+    CHECK_THROWS_WITH(Looking(name), Catch::Matchers::ContainsSubstring(why));
 }
 
 TEST_CASE("a picture that is refused leaves what is seen") {

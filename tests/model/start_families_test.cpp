@@ -89,15 +89,17 @@ void check_family(const std::string& name, const std::string& trained) {
 
 TEST_CASE("models of every family learn other classes") {
   test::test_device();
-  for (const char* name : {"deit_distilled", "hf_clip_projection", "hf_siglip", "hf_dinov2_registers",
-                           "torchvision", "timm_representation"}) {
+  for (const char* name :
+       {"deit_distilled", "hf_clip_projection", "hf_siglip", "hf_dinov2_registers", "torchvision",
+        "timm_representation", "timm_parallel_scaled", "timm_branches", "timm_cait"}) {
     check_family(name, "all");
   }
 }
 
 TEST_CASE("a head is put on towers that have none, and the tower stays as it is") {
   test::test_device();
-  for (const char* name : {"timm_headless", "hf_clip_vision", "timm_siglip", "timm_bf16", "myvit"})
+  for (const char* name : {"timm_headless", "hf_clip_vision", "timm_siglip", "timm_bf16", "myvit",
+                           "timm_differential", "timm_differential_parallel"})
     check_family(name, "head");
 }
 

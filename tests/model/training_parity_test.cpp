@@ -316,7 +316,7 @@ TEST_CASE("a model with SwiGLU, layer scale, registers and mean pooling trains a
 }
 TEST_CASE("models of every other kind train as in PyTorch") {
   for (const char* name : {"beit", "branches", "dinov3", "distilled", "eva02", "map", "parallel",
-                           "representation", "shared_relative", "token_and_mean"})
+                           "representation", "shared_relative", "talking_heads", "token_and_mean"})
     check(name);
 }
 // Ten steps each, with the random numbers drawn here and there alike.

@@ -23,6 +23,8 @@ PLAIN = re.compile(
     r"(blocks\.\d+\.attn\.|rel_pos_bias\.)relative_position_bias_table|(blocks\.\d+\.attn\.|shared_)rel_pos\.mlp\.fc[12]\.\w+|"
     r"embeds\.(proj\.weight|proj\.bias|norm\.\w+|cls_token|reg_token|pos_embed|pos_embed_[yx])|"
     r"blocks\.\d+\.attn\.rel_pos_[hw]|neck\.[0-3]\.\w+|neck\.\w+|head\.fc\.\w+|"
+    r"blocks\.\d+\.attn\.proj_[lw]\.(weight|bias)|blocks_token_only\.\d+\.gamma_[12]|"
+    r"blocks_token_only\.\d+\.(norm[12]|attn\.[qkv]|attn\.proj|mlp\.fc[12])\.(weight|bias)|"
     r"blocks\.\d+\.(attn\.)?(lambda_[qk][12]|sub_norm\.weight)|"
     r"blocks\.\d+\.(in_norm|in_proj|[qk]_norm|out_proj|attn_out_proj|mlp_out_proj)\.(weight|bias)|blocks\.\d+\.(mlp_bias|ls\.gamma)|"
     r"blocks\.\d+\.attns\.\d+\.(norm\.\w+|attn\.qkv\.\w+|attn\.proj\.\w+|ls\.gamma)|"
@@ -140,6 +142,9 @@ def timm_key(tensors, grid):
     words += ["decomposed_bias"] * ("blocks.0.attn.rel_pos_h" in tensors)
     words += [f"neck{tensors[name][0]}" for name in ("neck.0.weight",) if name in tensors]
     words += kind_words + ["differential"] * ("blocks.0.attn.lambda_q1" in tensors)
+    words += ["talking_heads"] * ("blocks.0.attn.proj_l.weight" in tensors)
+    class_blocks = len({name.split(".")[1] for name in tensors if name.startswith("blocks_token_only.")})
+    words += [f"class_blocks{class_blocks}"] * (class_blocks > 0)
     words += ["rms"] * ("blocks.0.norm1.bias" not in tensors)
     gated = "blocks.0.mlp.fc1_g.weight" in tensors or tensors["blocks.0.mlp.fc1.weight"][0] == 2 * hidden
     words += ["swiglu"] * gated
@@ -170,11 +175,11 @@ def timm_lacks(model):
     if getattr(attention_of(block), "gate", None) is not None:
         return "gated attention is"
     if type(block).__name__ not in ("Block", "ResPostBlock", "EvaBlock", "EvaBlockPostNorm", "RelPosBlock", "ResPostRelPosBlock",
-                                    "ParallelScalingBlock", "ParallelThingsBlock", "DiffParallelScalingBlock"):
+                                    "LayerScaleBlock", "ParallelScalingBlock", "ParallelThingsBlock", "DiffParallelScalingBlock"):
         return "blocks of another kind than the plain one are"
     if attention in ("ParallelScalingBlock", "DiffParallelScalingBlock"):
         attention, mlp = "Attention", "Mlp"  # both are the block itself
-    if attention not in ("Attention", "DiffAttention", "EvaAttention", "AttentionRope", "RelPosAttention"):
+    if attention not in ("Attention", "DiffAttention", "TalkingHeadAttn", "EvaAttention", "AttentionRope", "RelPosAttention"):
         return "attention of another kind than the plain one is"
     if mlp not in ("Mlp", "SwiGLU", "SwiGLUPacked", "GluMlp"):
         return "another MLP than the plain one and SwiGLU is"
@@ -238,7 +243,7 @@ def timm_set(model):
     # The pool that Vitrine infers where names and shapes don't tell.
     attn_pool = getattr(model, "attn_pool", None)
     inferred = "map" if attn_pool is not None else (
-        "avg" if not isinstance(model.fc_norm, torch.nn.Identity) or getattr(model, "embeds", model).cls_token is None else "token")
+        "avg" if not isinstance(getattr(model, "fc_norm", torch.nn.Identity()), torch.nn.Identity) or getattr(model, "embeds", model).cls_token is None else "token")
     if model.global_pool != inferred:
         fields["pool"] = {"token": "token", "avg": "mean", "map": "attention"}[model.global_pool]
     # Eva's attention pooling sees all tokens.

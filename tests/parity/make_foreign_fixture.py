@@ -15,7 +15,6 @@ import torch
 import transformers
 
 TIMM = {
-    "cait_xxs24_224": "a CaiT",
     "swin_tiny_patch4_window7_224": "a Swin",
     "swinv2_tiny_window8_256": "a Swin",
     "convnext_tiny": "a convolutional network",

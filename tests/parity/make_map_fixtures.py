@@ -100,7 +100,8 @@ def write(folder, model, image):
     np.save(folder / "attention.npy", weights[:, -1].numpy().astype(np.float32))
     if query is not None:
         np.save(folder / "pool.npy", query[-1].numpy().astype(np.float32))
-    np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
+    if (weights >= 0).all():  # of differences there is none
+        np.save(folder / "rollout.npy", rollout(weights)[-1].numpy().astype(np.float32))
     print(f"{folder.name:30} {list(weights[:, -1].shape)}")
 
 

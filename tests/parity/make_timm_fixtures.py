@@ -27,6 +27,7 @@ MODELS = {
     "timm_aimv2": ("aimv2_large_patch14_224", {"mlp_ratio": 2.5}),
     "timm_beit": ("beit_base_patch16_224", {}),
     "timm_beit3": ("beit3_base_patch16_224", {}),
+    "timm_cait": ("cait_xxs24_224", {"depth": 2, "depth_token_only": 2, "init_values": 0.5}),
     "timm_differential": ("vit_dlittle_patch16_reg1_gap_256", {"depth": 2, "mlp_ratio": 2.5, "init_values": 0.5}),
     "timm_differential_parallel": ("vit_dpwee_patch16_reg1_gap_256", {"depth": 2, "mlp_ratio": 2.5, "init_values": 0.5}),
     "timm_dinov3": ("vit_small_patch16_dinov3", {}),
@@ -129,7 +130,7 @@ def write(name, architecture, arguments):
             if hasattr(module, "fused_attn"):
                 module.fused_attn = False
         make_map_fixtures.write(HERE / "maps" / name, model, images)
-    if architecture.startswith("beit_"):  # relative positions are for one size
+    if architecture.startswith(("beit_", "cait_")):  # for one size
         (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
         return
     other = random.standard_normal((2, 3, *RESIZED)).astype(np.float32)

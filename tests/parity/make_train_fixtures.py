@@ -264,6 +264,16 @@ CASES = (
         steps_an_epoch=1,
     ),
     Case(
+        "talking_heads",
+        "CaiT's blocks: talking heads, layer scale, and blocks behind them for the class token alone; AdamW",
+        plain(
+            tiny(attention="talking_heads", heads=3, class_blocks=2, position_span="patches", layer_scale=True,
+                 layer_scale_init=0.5, depth=1),
+            "adamw", lr=0.01, beta1=0.8, beta2=0.95, eps=1e-3, weight_decay=0.1, batch_size=5, epochs=3,
+        ),
+        steps_an_epoch=1,
+    ),
+    Case(
         "shared_relative",
         "a table of relative positions for all blocks, without a class token; AdamW and layer decay",
         plain(
@@ -355,13 +365,13 @@ def fresh_model(case, config):
 
 
 def inert(shapes):
-    """{name: [first, last] rows} whose gradient is zero but for rounding: softmax takes a key's bias away.
+    """{name: [first, last] rows} whose gradient is zero but for rounding: softmax takes a key's bias away, and one of mixed scores.
 
     Adam makes steps of ordinary size of that rounding; no output shows them.
     """
     found = {}
     for name, shape in shapes.items():
-        if name.endswith("attn.k.bias"):
+        if name.endswith(("attn.k.bias", "attn.proj_l.bias")):
             found[name] = [0, shape[0]]
         elif name.endswith("attn.qkv.bias"):
             found[name] = [shape[0] // 3, shape[0] // 3 * 2]

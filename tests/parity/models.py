@@ -90,7 +90,7 @@ class Attention(nn.Module):
     """Multi-head self-attention. The fused projection's rows are q, k, v, each head by head."""
 
     def __init__(self, dim, num_heads, qkv_bias=True, qk_scale=None, key_bias=True, head_norm=False, attention_norm=False, rotary=None,
-                 relative=None, eps=1e-6):
+                 relative=None, talking=False, eps=1e-6):
         super().__init__()
         self.num_heads = num_heads
         self.scale = qk_scale or (dim // num_heads) ** -0.5
@@ -104,6 +104,8 @@ class Attention(nn.Module):
         self.k_norm = nn.LayerNorm(dim // num_heads, eps=eps) if head_norm else nn.Identity()
         self.norm = nn.LayerNorm(dim, eps=eps) if attention_norm else nn.Identity()
         self.proj = nn.Linear(dim, dim)
+        # Of talking heads: mixtures of all heads' scores, and of their weights.
+        self.proj_l, self.proj_w = (nn.Linear(num_heads, num_heads) if talking else nn.Identity() for _ in range(2))
 
     def bias(self):
         if self.key_bias or self.qkv.bias is None:
@@ -123,7 +125,8 @@ class Attention(nn.Module):
         if self.relative:
             table = self.rel_pos if self.relative["shared"] is None else self.relative["shared"]
             scores = scores + table[relative_index(*self.relative["tokens"])].permute(2, 0, 1)
-        weights = scores.softmax(dim=-1)
+        scores = self.proj_l(scores.movedim(1, -1)).movedim(-1, 1)
+        weights = self.proj_w(scores.softmax(dim=-1).movedim(1, -1)).movedim(-1, 1)
         return self.proj(self.norm(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2)))
 
 
@@ -276,6 +279,38 @@ class Block(nn.Module):
         return x + self.ls2(self.mlp(self.norm2(x)))
 
 
+class ClassAttention(nn.Module):
+    """The first token alone looks, at all."""
+
+    def __init__(self, dim, num_heads, qkv_bias):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q, self.k, self.v = (nn.Linear(dim, dim, bias=qkv_bias) for _ in range(3))
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (self.num_heads, -1)) for part in (self.q(x[:, :1]), self.k(x), self.v(x)))
+        weights = (torch.einsum("bnhd,bmhd->bhnm", q, k) * q.shape[-1] ** -0.5).softmax(dim=-1)
+        return self.proj(torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2))
+
+
+class ClassBlock(nn.Module):
+    """CaiT's blocks behind the others, which change the class token alone."""
+
+    def __init__(self, dim, num_heads, mlp_ratio, qkv_bias, layer_scale, act_layer, eps):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim, eps=eps)
+        self.attn = ClassAttention(dim, num_heads, qkv_bias)
+        self.ls1 = LayerScale(dim) if layer_scale else nn.Identity()
+        self.norm2 = nn.LayerNorm(dim, eps=eps)
+        self.mlp = Mlp(dim, int(dim * mlp_ratio), act_layer)
+        self.ls2 = LayerScale(dim) if layer_scale else nn.Identity()
+
+    def forward(self, token, patches):
+        token = token + self.ls1(self.attn(self.norm1(torch.cat([token, patches], dim=1))))
+        return token + self.ls2(self.mlp(self.norm2(token)))
+
+
 class PreLogits(nn.Module):
     """The paper's representation layer: a linear map and tanh before the classifier."""
 
@@ -295,8 +330,8 @@ class VisionTransformer(nn.Module):
     class of MLP), `one_head` (DeiT's tokens with a classifier on the first only), `embedding_size`
     (CLIP's projection as Hugging Face keeps it), `position_registers` (False: registers are inserted
     after the positions were added), the pooling `token_and_mean`, `positions` (False: no table), `rotary` (Rotary's
-    arguments behind the grid and the heads' width), `relative` ("own" or "shared": whose tables of relative positions) and
-    `block` (what Block and Attention are given besides). Prefix tokens come in the order class, distillation, registers.
+    arguments behind the grid and the heads' width), `relative` ("own" or "shared": whose tables of relative positions),
+    `block` (what Block and Attention are given besides) and `class_blocks` (CaiT's, before which there is no class token). Prefix tokens come in the order class, distillation, registers.
     """
 
     def __init__(
@@ -332,6 +367,7 @@ class VisionTransformer(nn.Module):
         rotary=None,
         relative=None,
         block=None,
+        class_blocks=0,
     ):
         super().__init__()
         if global_pool not in ("token", "avg", "map", "token_and_mean"):
@@ -380,6 +416,9 @@ class VisionTransformer(nn.Module):
                 for _ in range(depth)
             ]
         )
+        self.blocks_token_only = nn.ModuleList(
+            ClassBlock(embed_dim, num_heads, mlp_ratio, qkv_bias, layer_scale, act_layer, eps) for _ in range(class_blocks)
+        )
         norm_first, norm_last = final_norm and not norm_after_pool, final_norm and norm_after_pool
         self.norm = nn.LayerNorm(embed_dim, eps=eps) if norm_first else nn.Identity()
         self.attn_pool = (
@@ -403,6 +442,8 @@ class VisionTransformer(nn.Module):
 
     def embed(self, image):
         x = self.patch_embed(image)
+        if self.blocks_token_only:
+            return x + self.pos_embed
         prefix = [
             t.expand(len(x), -1, -1)
             for t in (self.cls_token, self.dist_token, self.reg_token)
@@ -418,7 +459,13 @@ class VisionTransformer(nn.Module):
         return self.norm_pre(torch.cat([*prefix, x], dim=1) + self.pos_embed)
 
     def forward(self, image):
-        tokens = self.norm(self.blocks(self.embed(image)))
+        x = self.blocks(self.embed(image))
+        if self.blocks_token_only:
+            token = self.cls_token.expand(len(x), -1, -1)
+            for block in self.blocks_token_only:
+                token = block(token, x)
+            x = torch.cat([token, x], dim=1)
+        tokens = self.norm(x)
         if self.head_dist is not None:
             first, second = tokens[:, 0], tokens[:, 1]
             logits = (self.head(first) + self.head_dist(second)) / 2 if self.head is not None else None

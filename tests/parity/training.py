@@ -82,7 +82,7 @@ MODEL_DEFAULTS = {
     "pool": "token", "fc_norm": False, "representation_size": 0, "classes": 1000, "distilled_head": False,
     "rotary": "none", "rotary_base": 10000.0, "rotary_reference": 0, "rotary_centered": False, "key_bias": True,
     "head_norm": False, "attention_norm": False, "mlp_norm": False, "post_norm": False, "relative_bias": "none",
-    "block": "sequential", "branches": 1,
+    "block": "sequential", "branches": 1, "attention": "plain", "class_blocks": 0,
     "softmax_output": False, "init": "vit", "dropout": 0.0, "attention_dropout": 0.0, "stochastic_depth": 0.0,
 }  # fmt: skip
 
@@ -150,6 +150,8 @@ def build(fields):
         raise ValueError(f"model: mlp is swiglu and activation is {f['activation']}, expected silu")
     if f["positions"] not in ("learned", "none") or not f["projection"] or f["patch_bias"] == f["pre_norm"]:
         raise ValueError("model: expected positions=learned or none, projection=true and patch_bias = not pre_norm")
+    if f["attention"] not in ("plain", "talking_heads"):
+        raise ValueError(f"model: attention is {f['attention']}, expected plain or talking_heads")
     if f["final_norm"] and f["fc_norm"]:
         raise ValueError("model: final_norm and fc_norm are true, expected at most one of the two")
     if f["dropout"] or f["attention_dropout"] or f["stochastic_depth"]:
@@ -186,7 +188,8 @@ def build(fields):
             "halves": f["rotary"] == "halves", "base": f["rotary_base"], "reference": f["rotary_reference"],
             "centered": f["rotary_centered"]},
         relative=None if f["relative_bias"] == "none" else f["relative_bias"],
-        block={"kind": f["block"],
+        class_blocks=f["class_blocks"],
+        block={"kind": f["block"], "talking": f["attention"] == "talking_heads",
                **{name: f[name] for name in ("key_bias", "head_norm", "attention_norm", "mlp_norm", "post_norm", "branches")}},
     )
     first = model.blocks[0]

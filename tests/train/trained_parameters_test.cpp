@@ -156,7 +156,8 @@ TEST_CASE("of an encoder with windows and a neck the head alone is trained, and 
   CHECK(refusal("neck.3.*,head.*") == "not refused");
 }
 
-TEST_CASE("of a model with differential attention what lies behind the blocks is trained, and the rest refused") {
+TEST_CASE(
+    "of a model with differential attention what lies behind the blocks is trained, and the rest refused") {
   TrainConfig config = three_blocks("head");
   config.model.attention = AttentionKind::differential;
   config.lora.rank = 2;

@@ -179,6 +179,42 @@ TEST_CASE("rotary positions without a config.json are a published model's, and a
   CHECK(opened.config.rotary_centered);
 }
 
+TEST_CASE("a model of other blocks than the plain one is told by its names, without a config.json") {
+  size_t opened_silently = 0;
+  for (const KnownArchitecture& known : known_architectures()) {
+    const std::string key = " " + std::string(known.key) + " ";
+    const auto has = [&](const char* word) { return key.find(word) != key.npos; };
+    const bool parallel = has(" parallel ");
+    if (!parallel && !has(" branches2 ") && !has(" differential ") && !has(" talking_heads ")) continue;
+    INFO(known.name);
+    ViTConfig config = config_of(known);
+    config.depth = 2;
+    TensorShapes tensors;
+    for (auto [name, shape] : tensors_of(config, std::string(known.family).c_str())) {
+      if (has(" gammas ") && name.find(".ls") != name.npos) {
+        const size_t at = name.find(".ls");
+        name = name.substr(0, at) + ".gamma_" + name[at + 3];
+      }
+      // One product of both, where the attention's has no bias of its own.
+      if (parallel && !config.projection_bias && name.find("attn_out_proj") != name.npos) continue;
+      if (const size_t at = name.find("mlp_out_proj"); at != name.npos && !config.projection_bias) {
+        name.erase(at, std::string("mlp_").size());
+        if (shape.size() == 2) shape[1] += config.value_columns();
+      }
+      tensors[name] = shape;
+    }
+    const Opened opened = open(tensors);
+    CHECK(opened.refusal.empty());
+    CHECK(opened.assumed.empty());
+    ViTConfig found = opened.config.resolved();
+    found.position_resize = config.position_resize;
+    CHECK(to_string(found) == to_string(config.resolved()));
+    CHECK_NOTHROW(match_tensors(tensors, opened.config, recognise(tensors, "m"), "m"));
+    ++opened_silently;
+  }
+  CHECK(opened_silently == 19);
+}
+
 TEST_CASE("heads that no published model tells are assumed with a word, and not where they are said") {
   ViTConfig config = preset("vit_tiny_patch16_224");
   config.fc_norm = true;

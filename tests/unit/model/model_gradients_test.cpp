@@ -78,6 +78,8 @@ std::vector<Named> kinds() {
   with("block=parallel layer_scale=true norm=rms head_norm=true");
   with("block=parallel mlp=swiglu activation=silu projection_bias=false stochastic_depth=0.2");
   with("branches=2");
+  with("attention=talking_heads");
+  with("attention=talking_heads class_blocks=2 position_span=patches layer_scale=true pool=token");
   with("branches=3 layer_scale=true attention_norm=true mlp_norm=true");
   with("pool=mean");
   with("pool=token_and_mean");
