@@ -147,6 +147,10 @@ std::string shape_text(std::span<const uint64_t> shape) {
   return text + "]";
 }
 
+bool holds_nothing(std::span<const uint64_t> shape) {
+  return std::ranges::find(shape, uint64_t{0}) != shape.end();
+}
+
 Naming recognise(const TensorShapes& tensors, const std::string& file) {
   for (const Family* family : all_families()) {
     for (const auto& [name, shape] : tensors) {
@@ -283,7 +287,7 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
   }
   const std::vector<std::string> unused = unused_names(config, naming);
   for (const auto& [name, shape] : tensors) {
-    if (!used.contains(name) && !is_unused(name, unused, naming.prefix)) {
+    if (!used.contains(name) && !holds_nothing(shape) && !is_unused(name, unused, naming.prefix)) {
       throw Error(ErrorCode::bad_file, file + ": tensor '" + name + "' " + shape_text(shape) +
                                            " is left over, expected no such tensor in a " +
                                            std::string(naming.family->title) + " of this configuration");

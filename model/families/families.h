@@ -119,5 +119,6 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
                                                            const std::string& file);
 
 std::string shape_text(std::span<const uint64_t> shape);  // "[768, 3, 16, 16]"
+bool holds_nothing(std::span<const uint64_t> shape);      // [1, 0, 64], where a model has none of something
 
 }  // namespace vitrine

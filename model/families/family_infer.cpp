@@ -28,6 +28,7 @@ class Reader {
     if (name.empty()) return nullptr;
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return nullptr;
+    if (module == Module::registers && holds_nothing(found->second)) return nullptr;
     for (const uint64_t extent : found->second) {
       if (extent == 0 || extent > max_extent) fail(name, found->second, "extents from 1 to 16777216");
     }

@@ -252,7 +252,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     // The classifier sees the mean of patches that no norm has touched.
     c.pool = c.classes ? Pool::mean : Pool::token;
     c.fc_norm = c.classes == 0;
-    c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(512);
+    const uint64_t usual = object.text("model_type") == "altclip" ? 768 : 512;
+    c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(usual);
   } else if (type.family == "hf_owlvit") {
     c.pool = Pool::token;
     c.fc_norm = true;

@@ -32,6 +32,7 @@ TOWERS = {
     "hf_blip": ("BlipVisionModel", {}, ("tokens", "features")),
     "hf_blip2": ("Blip2VisionModel", {}, ("tokens", "features")),
     "hf_dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}, ("tokens", "features")),
+    "hf_dinov3_bare": ("DINOv3ViTModel", {"num_register_tokens": 0}, ("tokens",)),
     "hf_dinov3_gated": ("DINOv3ViTModel", {"num_register_tokens": 2, "use_gated_mlp": True, "hidden_act": "silu"}, ("tokens", "features")),
     "hf_ijepa_classifier": ("IJepaForImageClassification", {"num_labels": 5}, ("logits",)),
     "hf_internvl": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
@@ -43,6 +44,12 @@ TOWERS = {
                ("tokens",)),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
+    "hf_vit_msn_classifier": ("ViTMSNForImageClassification", {"num_labels": 5}, ("logits",)),
+}
+TEXT = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 32}
+# Of pictures and words: the class, and what its parts' configurations are besides SMALL and TEXT.
+WHOLE = {
+    "hf_altclip": ("AltCLIPModel", {}, {"max_position_embeddings": 16, "project_dim": 16}),
 }
 FIXED_SIZE = ("hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
@@ -82,7 +89,7 @@ def save_array(path, values, kind):
     np.save(path, values.astype(kind))
 
 
-def write(folder, name, model, tower, kept, channels=3):
+def write(folder, name, model, tower, kept, channels=3, projection=None):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     model.save_pretrained(folder)
@@ -92,6 +99,8 @@ def write(folder, name, model, tower, kept, channels=3):
     save_array(folder / "input.npy", images, np.float32)
     tower = tower.double()
     found = results(tower, images, False, kept)
+    if projection is not None:
+        found["features"] = projection.double()(torch.from_numpy(found["features"])).detach().numpy()
     for key, values in found.items():
         save_array(folder / f"{key}.npy", values, np.float64)
     if name in MAPS:
@@ -112,7 +121,7 @@ def write_meta(folder, model, found, others):
 
 
 def main():
-    chosen = sys.argv[1:] or [*TOWERS, *WITHIN]
+    chosen = sys.argv[1:] or [*TOWERS, *WHOLE, *WITHIN]
     for name in chosen:
         torch.manual_seed(sum(ord(c) * (i + 1) for i, c in enumerate(name)))
         if name in TOWERS:
@@ -120,6 +129,13 @@ def main():
             kind = getattr(transformers, kind)
             model = randomised(kind(kind.config_class(**{**SMALL, **options})))
             write(HERE / "fixtures" / name, name, model, model, kept)
+        elif name in WHOLE:
+            kind, vision, text = WHOLE[name]
+            kind = getattr(transformers, kind)
+            ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+            config = kind.config_class(vision_config={**SMALL, **vision}, text_config={**TEXT, **text, **ends}, projection_dim=12)
+            model = randomised(kind(config))
+            write(HERE / "fixtures" / name, name, model, model.vision_model, ("tokens", "features"), projection=model.visual_projection)
         else:
             text = transformers.LlamaConfig(hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2,
                                             num_key_value_heads=2, vocab_size=32, pad_token_id=0, bos_token_id=1, eos_token_id=2)

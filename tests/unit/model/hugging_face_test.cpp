@@ -263,6 +263,23 @@ TEST_CASE("what a Hugging Face config leaves out takes its class' default") {
             .pool == Pool::mean);
 }
 
+TEST_CASE("a DINOv3 without registers is saved with a tensor of none") {
+  ViTConfig config = small();
+  config.layer_scale = true;
+  config.positions = Positions::none;
+  config.rotary = Rotary::halves;
+  config.rotary_base = 100;
+  config.rotary_centered = true;
+  config.eps = 1e-5;
+  config.key_bias = false;
+  TensorShapes tensors = checkpoint(config, "hf_dinov3", "");
+  tensors.erase("");  // the keys' bias that isn't there
+  tensors["embeddings.register_tokens"] = {1, 0, 128};
+  check_read(tensors, "hf_dinov3", config);
+  tensors["embeddings.register_tokens"] = {1, 4, 128};
+  CHECK_THAT(refusal(tensors, config, recognise(tensors, "m")), ContainsSubstring("register_tokens"));
+}
+
 TEST_CASE("a Hugging Face config that makes no sense is refused with its field") {
   const TensorShapes tensors = checkpoint(clip(0), "hf_clip", "vision_model.");
   const Naming naming = recognise(tensors, "m");

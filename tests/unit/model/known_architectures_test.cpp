@@ -295,6 +295,34 @@ TEST_CASE("a model within another one is found by its own names") {
   CHECK(unwrap(beside, "m").name_in_file("classifier.weight") == "classifier.weight");
   CHECK(unwrap(beside, "m").name_in_file("embeddings.cls_token") == "encoder_q.embeddings.cls_token");
 
+  // What transformers 5 saves under other names than the modules have.
+  for (const auto& [tower, own, saved] :
+       {std::tuple{"vit.", "vit.encoder.layer.", "encoder.layer."},
+        std::tuple{"vision_model.", "vision_model.encoder.layers.", "vision_model.encoder.layer."}}) {
+    const std::string inner = tower;
+    ViTConfig other = config;
+    other.classes = 0;
+    if (inner == "vision_model.") {
+      other.pre_norm = other.fc_norm = true;
+      other.patch_bias = other.final_norm = false;
+    }
+    const char* family = inner == "vit." ? "hf" : "hf_clip";
+    for (const std::string outer : {"", "module."}) {
+      TensorShapes modules, in_file;
+      for (const auto& [name, shape] : tensors_of(other, family)) {
+        const std::string called = outer + inner + name;
+        modules[inner + name] = shape;
+        in_file[called.starts_with(outer + own) ? outer + saved + called.substr((outer + own).size())
+                                                : called] = shape;
+      }
+      CHECK(in_file.lower_bound(outer + saved)->first.starts_with(outer + saved));
+      const Unwrapped unwrapped = unwrap(in_file, "m");
+      CHECK(unwrapped.tensors == modules);
+      for (const auto& [name, shape] : modules) CHECK(in_file.contains(unwrapped.name_in_file(name)));
+      CHECK(recognise(unwrapped.tensors, "m").family->name == family);
+    }
+  }
+
   TensorShapes two;
   for (const auto& [name, shape] : plain) two["student." + name] = two["teacher." + name] = shape;
   try {
