@@ -25,7 +25,8 @@ std::string tensor_name(std::string_view path, const Parameter& parameter, const
 
 bool is_token_table(Module module) {
   return module == Module::class_token || module == Module::distillation_token ||
-         module == Module::registers || module == Module::positions || module == Module::pool_latent;
+         module == Module::registers || module == Module::positions || module == Module::pool_latent ||
+         module == Module::rotary_class;
 }
 
 // Leading ones of tokens and positions carry no meaning.
@@ -43,7 +44,7 @@ std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& co
   std::vector<uint64_t> shape(parameter.shape.dims().begin(), parameter.shape.dims().end());
   if (parts > 1 && parameter.module == Module::qkv) {
     shape[0] = part < 2 ? config.key_columns() : config.value_columns();
-  } else if (parts > 1 && parameter.module == Module::fc1) {
+  } else if (parts > 1 && (parameter.module == Module::fc1 || parameter.module == Module::pool_kv)) {
     shape[0] /= parts;
   }
   return shape;

@@ -287,6 +287,11 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
   const bool probe = read.has(Module::pool_latent, Leaf::whole);
   if (probe) {
+    c.pool_query = read.has(Module::pool_q, Leaf::weight);
+    c.pool_bias = read.has(Module::pool_kv, Leaf::bias);
+    c.pool_mlp = read.has(Module::pool_fc1, Leaf::weight);
+  }
+  if (probe && c.pool_mlp) {
     const uint64_t hidden = read.get(Module::pool_fc1, Leaf::weight, 2)[0];
     if (hidden != c.mlp_width()) c.pool_hidden = hidden;
   }

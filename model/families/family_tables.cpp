@@ -25,6 +25,7 @@ const Family& timm() {
                 {Module::registers, {"reg_token"}},
                 {Module::positions, {"pos_embed"}},
                 {Module::rotary_frequencies, {"rope.freqs"}},
+                {Module::rotary_class, {"rope.class_token"}},  // as Vitrine writes it
                 {Module::relative_bias,
                  {"blocks.*.attn.rel_pos"},
                  {"blocks.*.attn.relative_position_bias_table"}},
@@ -213,8 +214,9 @@ const Family& myvit() {
 }  // namespace
 
 std::span<const Family* const> all_families() {
-  // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 17> families{&meta_dinov3(),
+  // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
+  // before it, and InternVL before ViT.
+  static const std::array<const Family*, 21> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
                                                       &timm(),
@@ -225,10 +227,14 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_internvl(),
                                                       &hugging_face_vit(),
                                                       &hugging_face_dinov2(),
+                                                      &hugging_face_mlcd(),
                                                       &hugging_face_clip(),
                                                       &hugging_face_owlvit(),
                                                       &hugging_face_blip(),
+                                                      &hugging_face_janus(),
                                                       &hugging_face_siglip(),
+                                                      &hugging_face_aimv2(),
+                                                      &hugging_face_pixtral(),
                                                       &torchvision(),
                                                       &myvit()};
   return families;

@@ -23,7 +23,6 @@ struct Foreign {
 // The first that fits, so that the more particular ones come first.
 const std::vector<Foreign>& kinds() {
   constexpr std::string_view another_vit = "a Vision Transformer that isn't plain";
-  constexpr std::string_view rotary = "rotary positions are";
   constexpr std::string_view windows = "attention in windows with relative positions of rows and columns is";
   static const std::vector<Foreign> table{
       {"a Swin Transformer",
@@ -59,10 +58,6 @@ const std::vector<Foreign>& kinds() {
        "pictures of several sizes in one batch are",
        {{{"embeddings.patch_embedding.weight", 2}, {"embeddings.position_embedding.weight"}}},
        {"siglip2", "siglip2_vision_model"}},
-      {"an AIMv2 of transformers",
-       "these names are",
-       {{{"layers.0.rms_norm1.weight"}}},
-       {"aimv2", "aimv2_vision_model"}},
       {another_vit, "differential attention is", {{{"blocks.0.attn.lambda_q1"}}, {{"blocks.0.lambda_q1"}}}},
       {another_vit,
        "attention and MLP side by side are",
@@ -78,16 +73,10 @@ const std::vector<Foreign>& kinds() {
        "spectrograms are",
        {{{"audio_spectrogram_transformer."}}},
        {"audio-spectrogram-transformer"}},
-      {"a Pixtral", rotary, {{{"patch_conv.weight"}, {"ln_pre.weight"}}}, {"pixtral"}},
       {"Llama 4's vision tower",
-       rotary,
+       "rotary positions are",
        {{{"vision_adapter.mlp.fc1.weight"}}},
        {"llama4", "llama4_vision_model"}},
-      {"Janus' vision tower",
-       "its attention, as it is named there, is",
-       {{{"layers.0.self_attn.projection_layer.weight"}}},
-       {"janus", "janus_vision_model"}},
-      {"MLCD's vision tower", rotary, {}, {"mlcd", "mlcd_vision_model"}},
       {"a masked autoencoder with its decoder",
        "the decoder is",
        {{{"decoder_embed.weight"}, {"decoder_pos_embed"}}, {{"decoder.decoder_embed.weight"}}}},

@@ -11,6 +11,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+struct Sizes {
+  uint64_t dim = 768, depth = 12, heads = 12, mlp_hidden = 3072, image_size = 224;
+};
+constexpr Sizes giant{.dim = 1408, .depth = 39, .heads = 16, .mlp_hidden = 6144};
+
 // A "model_type" and the defaults in which the configuration classes differ.
 struct Type {
   std::string_view name;
@@ -18,6 +23,7 @@ struct Type {
   uint64_t patch_size;
   Activation activation;
   double eps;
+  Sizes sizes = {};
 };
 constexpr Type types[] = {
     {"vit", "hf", 16, Activation::gelu, 1e-12},
@@ -26,7 +32,7 @@ constexpr Type types[] = {
     {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
     {"beit", "hf_beit", 16, Activation::gelu, 1e-12},
     {"data2vec-vision", "hf_beit", 16, Activation::gelu, 1e-12},
-    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5},
+    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5, {.dim = 384, .heads = 6, .mlp_hidden = 1536}},
     {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"vit_msn", "hf", 16, Activation::gelu, 1e-6},
@@ -35,13 +41,17 @@ constexpr Type types[] = {
     {"altclip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"chinese_clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"metaclip_2_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5},
-    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5},
-    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5},
-    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
-    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
-    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6},
-    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6},
+    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5, {.image_size = 768}},
+    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5, {.image_size = 768}},
+    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5, {.image_size = 384}},
+    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
+    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
+    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
+    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
+    {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
+    {"janus_vision_model", "hf_janus", 16, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 384}},
+    {"mlcd_vision_model", "hf_mlcd", 14, Activation::gelu, 1e-5, {1664, 48, 16, 8192, 336}},
+    {"pixtral", "hf_pixtral", 16, Activation::gelu, 1e-5, {1024, 24, 16, 4096, 1024}},
     {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
     {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
 };
@@ -94,13 +104,21 @@ uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
   return in_tensors ? in_tensors : 2;  // the library's default
 }
 
-void read_dinov2(const JsonObject& object, ViTConfig& c) {
+uint64_t hidden_by_ratio(const JsonObject& object, uint64_t dim) {
   const double ratio = object.number("mlp_ratio").value_or(4);
-  const double rows = static_cast<double>(c.dim) * ratio;
-  if (!(rows >= 1 && rows < 1e9)) {
-    object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
-  }
-  c.mlp_hidden = static_cast<uint64_t>(rows);
+  const double rows = static_cast<double>(dim) * ratio;
+  if (!(rows >= 1 && rows < 1e9)) object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
+  return static_cast<uint64_t>(rows);
+}
+
+// What has one value that is computed.
+void require(const JsonObject& object, const char* key, const Json& only) {
+  const Json* value = object.find(key);
+  if (value && *value != only) object.fail(key, *value, only.dump() + ", all that this version computes");
+}
+
+void read_dinov2(const JsonObject& object, ViTConfig& c) {
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
   if (object.flag("use_swiglu_ffn").value_or(false)) {
     c.mlp = MlpKind::swiglu;
     c.activation = Activation::silu;  // hidden_act isn't looked at
@@ -135,9 +153,6 @@ void read_beit(const JsonObject& object, ViTConfig& c) {
 }
 
 void read_dinov3(const JsonObject& object, ViTConfig& c) {
-  c.dim = object.whole("hidden_size").value_or(384);
-  c.heads = object.whole("num_attention_heads").value_or(6);
-  c.mlp_hidden = object.whole("intermediate_size").value_or(1536);
   if (object.flag("use_gated_mlp").value_or(false)) c.mlp = MlpKind::swiglu;
   c.qkv_bias = object.flag("query_bias").value_or(true);
   c.key_bias = !c.qkv_bias || object.flag("key_bias").value_or(false);
@@ -158,12 +173,8 @@ void read_dinov3(const JsonObject& object, ViTConfig& c) {
 }
 
 void read_internvl(const JsonObject& vision, ViTConfig& c) {
-  const auto require = [&](const char* key, const Json& only) {
-    const Json* value = vision.find(key);
-    if (value && *value != only) vision.fail(key, *value, only.dump() + ", all that this version computes");
-  };
-  require("norm_type", "layer_norm");
-  require("use_qk_norm", false);
+  require(vision, "norm_type", "layer_norm");
+  require(vision, "use_qk_norm", false);
   c.layer_scale = true;
   const bool mean = vision.flag("use_mean_pooling").value_or(true);
   c.final_norm = !mean;  // transformers' own tower ends without one then
@@ -172,11 +183,7 @@ void read_internvl(const JsonObject& vision, ViTConfig& c) {
 }
 
 void read_sam(const JsonObject& object, ViTConfig& c) {
-  if (!object.find("image_size")) c.image_height = c.image_width = 1024;
-  const double ratio = object.number("mlp_ratio").value_or(4);
-  const double rows = static_cast<double>(c.dim) * ratio;
-  if (!(rows >= 1 && rows < 1e9)) object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
-  c.mlp_hidden = object.whole("mlp_dim").value_or(static_cast<uint64_t>(rows));
+  c.mlp_hidden = object.whole("mlp_dim").value_or(hidden_by_ratio(object, c.dim));
   c.positions = object.flag("use_abs_pos").value_or(true) ? Positions::learned : Positions::none;
   c.relative_bias = object.flag("use_rel_pos").value_or(true) ? RelativeBias::decomposed : RelativeBias::none;
   c.window = object.whole("window_size").value_or(14);
@@ -186,6 +193,50 @@ void read_sam(const JsonObject& object, ViTConfig& c) {
   c.neck = object.whole("output_channels").value_or(256);
   c.classes = 0;
   c.pool = Pool::mean;
+}
+
+void read_aimv2(const JsonObject& vision, ViTConfig& c) {
+  c.mlp = MlpKind::swiglu;
+  c.eps = vision.number("rms_norm_eps").value_or(1e-5);
+  c.qkv_bias = c.projection_bias = vision.flag("qkv_bias").value_or(false);
+  c.mlp_bias = vision.flag("mlp_bias").value_or(false);
+  c.positions = vision.flag("is_native").value_or(false) ? Positions::sincos_grid : Positions::learned;
+  c.pool = vision.flag("use_head").value_or(true) ? Pool::attention : Pool::mean;
+  c.pool_bias = c.qkv_bias;
+}
+
+void read_janus(const JsonObject& vision, ViTConfig& c, ConfigRemarks& remarks) {
+  require(vision, "use_qk_norm", false);
+  c.mlp_hidden = hidden_by_ratio(vision, c.dim);
+  for (const char* key : {"hidden_dropout_rate", "projection_dropout"}) {
+    const double rate = vision.number(key).value_or(0);
+    if (rate != 0)
+      remarks.untrained.push_back(vision.file() + ": \"" + key + "\" is " + Json(rate).dump() +
+                                  ", but what is dropped here is dropped behind positions, projections and "
+                                  "MLPs alike, so that nothing is");
+  }
+  c.pool = Pool::first;
+}
+
+// Angles of rows and of columns, of one base.
+void read_axial_rotation(const JsonObject& vision, ViTConfig& c) {
+  require(vision, "rope_scaling", nullptr);
+  c.rotary_base = vision.number("rope_theta").value_or(10000);
+  if (const auto parameters = vision.object("rope_parameters")) {
+    require(*parameters, "rope_type", "axial");
+    c.rotary_base = parameters->number("rope_theta").value_or(c.rotary_base);
+  }
+}
+
+void read_pixtral(const JsonObject& vision, ViTConfig& c) {
+  c.mlp = MlpKind::swiglu;
+  c.qkv_bias = false;
+  c.eps = 1e-5;
+  c.pool = Pool::mean;
+  read_axial_rotation(vision, c);
+  const uint64_t width = vision.whole("head_dim").value_or(0);
+  if (width != 0 && width * c.heads != c.dim)
+    vision.fail("head_dim", width, "hidden_size / num_attention_heads, all that its library computes");
 }
 
 }  // namespace
@@ -212,28 +263,29 @@ JsonObject vision_part(const JsonObject& object) {
   return JsonObject(nothing, object.file());
 }
 
-void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c) {
+void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c, ConfigRemarks& remarks) {
   const Type& type = type_of(object);
   if (naming.family->name != type.family) {
     object.fail("model_type", std::string(type.name),
                 "the type of a " + std::string(naming.family->title) + ", which the tensors are named as");
   }
   const JsonObject vision = vision_part(object);
-  c.image_height = c.image_width = 224;
+  c.image_height = c.image_width = type.sizes.image_size;
   c.patch_height = c.patch_width = type.patch_size;
   vision.sides("image_size", c.image_height, c.image_width);
   vision.sides("patch_size", c.patch_height, c.patch_width);
   c.channels = vision.whole("num_channels").value_or(3);
-  c.dim = vision.whole("hidden_size").value_or(768);
-  c.depth = vision.whole("num_hidden_layers").value_or(12);
-  c.heads = vision.whole("num_attention_heads").value_or(12);
+  c.dim = vision.whole("hidden_size").value_or(type.sizes.dim);
+  c.depth = vision.whole("num_hidden_layers").value_or(type.sizes.depth);
+  c.heads = vision.whole("num_attention_heads").value_or(type.sizes.heads);
   c.key_width = c.value_width = 0;
   c.mlp = MlpKind::plain;
-  c.mlp_hidden = vision.whole("intermediate_size").value_or(3072);
+  c.mlp_hidden = vision.whole("intermediate_size").value_or(type.sizes.mlp_hidden);
   c.activation = vision.activation("hidden_act").value_or(type.activation);
   c.eps = vision.number("layer_norm_eps").value_or(type.eps);
-  c.qkv_bias = vision.flag(type.family == "hf_internvl" ? "attention_bias" : "qkv_bias")
-                   .value_or(type.family != "hf_internvl");
+  const bool attention_bias = type.family == "hf_internvl" || type.family == "hf_janus";
+  c.qkv_bias =
+      vision.flag(attention_bias ? "attention_bias" : "qkv_bias").value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
   if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2") {
@@ -262,6 +314,16 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     read_sam(vision, c);
   } else if (type.family == "hf_internvl") {
     read_internvl(vision, c);
+  } else if (type.family == "hf_aimv2") {
+    read_aimv2(vision, c);
+    if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
+  } else if (type.family == "hf_janus") {
+    read_janus(vision, c, remarks);
+  } else if (type.family == "hf_mlcd") {
+    require(vision, "num_key_value_groups", 1);
+    read_axial_rotation(vision, c);
+  } else if (type.family == "hf_pixtral") {
+    read_pixtral(vision, c);
   } else if (type.family == "hf_siglip") {
     const bool head = vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/families/families.h"
+#include "model/files/config_json.h"
 #include "model/files/json_object.h"
 #include "model/vit/vit_config.h"
 
@@ -21,6 +22,6 @@ JsonObject vision_part(const JsonObject& object);
 
 // Fills in what the file says; what it leaves out takes the default of that type's configuration class.
 // `c` holds what the tensors tell. Error(bad_file) when they are named as another family's.
-void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c);
+void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c, ConfigRemarks& remarks);
 
 }  // namespace vitrine

@@ -53,10 +53,10 @@ ViTConfig read_config(const Json& json, const TensorShapes& tensors, const Namin
   }
   check_model_type(json, file);
   ConfigRemarks unread;
-  if (!object.find("model_type") || wraps_timm(object))
-    return read_timm(object, naming, remarks ? *remarks : unread);
+  ConfigRemarks& said = remarks ? *remarks : unread;
+  if (!object.find("model_type") || wraps_timm(object)) return read_timm(object, naming, said);
   ViTConfig config = infer_config(tensors, naming, file, with_image(object, hints));
-  read_hugging_face(object, naming, config);
+  read_hugging_face(object, naming, config, said);
   return config;
 }
 

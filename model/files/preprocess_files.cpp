@@ -195,6 +195,8 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
         {"timm_convolutions", "timm"},
         {"timm_naflex", "timm"},
         {"timm_sam", "timm"},
+        {"hf_aimv2", "clip"},
+        {"hf_mlcd", "clip"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},
         {"meta_dinov3", "hf-dinov3-fast"},
@@ -206,6 +208,18 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
       return part == "dinov2" ? std::string_view("hf-dinov2") : part;
   }
   return "hf";
+}
+
+// Of families whose library shows pictures in a way that no profile is: how.
+std::string_view another_way(std::string_view family) {
+  for (const auto& [known, way] :
+       {std::pair<std::string_view, std::string_view>{
+            "hf_sam", "SAM's own pictures, whose longer side is scaled and the rest filled up,"},
+        {"hf_janus", "Janus' own pictures, whose longer side is scaled and the rest filled up,"},
+        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"}}) {
+    if (family == known) return way;
+  }
+  return {};
 }
 
 }  // namespace
@@ -403,12 +417,10 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     if (const Json* pictures = object.find("image_processor"); pictures && pictures->is_object())
       return read_hugging_face_preprocess(*pictures, model_type, shown(together));
   }
-  if (family == "hf_sam") {
-    throw Error(ErrorCode::bad_file,
-                shown(path) +
-                    ": found no processor's file, and SAM's own pictures, whose longer side is scaled and "
-                    "the rest filled up, are not supported yet; --profile says which of " +
-                    profile_names() + " to take instead");
+  if (const std::string_view way = another_way(family); !way.empty()) {
+    throw Error(ErrorCode::bad_file, shown(path) + ": found no processor's file, and " + std::string(way) +
+                                         " are not supported yet; --profile says which of " +
+                                         profile_names() + " to take instead");
   }
   const std::string_view profile = usual_profile(family, model_type);
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.

@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 45> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
@@ -53,6 +53,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 44> words{{
     {"neck.3", "each token normalised"},
     {"class_token", "the class token alone"},
     {"distillation_token", "the distillation token alone"},
+    {"first_patch", "the first patch alone"},
     {"pool", "the tokens become one vector"},
     {"attn_pool", "a learned query looks at the patches"},
     {"pre_logits", "the representation layer and its tanh"},

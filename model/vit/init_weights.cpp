@@ -126,6 +126,8 @@ void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t see
     fill_stem(parameter, stream, values);
   } else if (parameter.module == Module::rotary_frequencies) {
     fill_frequencies(c, stream, values);
+  } else if (parameter.module == Module::rotary_class) {
+    fill_normal(values, stream, 1);
   } else if (parameter.is_norm()) {
     std::ranges::fill(values, parameter.leaf == Leaf::weight ? 1.0f : 0.0f);
   } else if (parameter.module == Module::scale1 || parameter.module == Module::scale2) {

@@ -42,6 +42,8 @@ std::string_view canonical_path(Module module) {
       return "rope";
     case Module::rotary_frequencies:
       return "rope.freqs";
+    case Module::rotary_class:
+      return "rope.class_token";
     case Module::relative_bias:
       return "blocks.*.attn.rel_pos";
     case Module::relative_fc1:

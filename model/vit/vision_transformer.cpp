@@ -69,11 +69,15 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   if (c.registers) declare(Module::registers, Leaf::whole, "reg_token", {c.registers, c.dim});
   if (c.positions != Positions::none) {
     declare(Module::positions, Leaf::whole, "pos_embed", {c.position_rows(), c.dim});
-    parameters_.back().fixed = c.positions == Positions::sincos;
+    parameters_.back().fixed = c.positions != Positions::learned;
   }
   declare_all_of(patch_embed_);
   if (c.rotary_learned) {
     declare(Module::rotary_frequencies, Leaf::whole, "rope.freqs", frequencies_shape(c));
+    parameters_.back().aside = true;
+  }
+  if (c.rotary_class) {
+    declare(Module::rotary_class, Leaf::whole, "rope.class_token", class_angles_shape(c));
     parameters_.back().aside = true;
   }
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
@@ -152,6 +156,8 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, c
   switch (config_.pool) {
     case Pool::token:
       return token(builder, x, 0, "class_token", out);
+    case Pool::first:
+      return token(builder, x, 0, "first_patch", out);
     case Pool::mean:
       if (neck_ || config_.final_norm) x = normed(builder, neck_ ? "neck" : "norm", x);
       x = pool_mean(graph, path("pool"), x, first, count);

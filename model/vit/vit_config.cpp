@@ -21,8 +21,10 @@ struct EnumName {
 };
 constexpr std::array<EnumName<MlpKind>, 2> mlp_names{
     {{MlpKind::plain, "plain"}, {MlpKind::swiglu, "swiglu"}}};
-constexpr std::array<EnumName<Positions>, 3> position_names{
-    {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
+constexpr std::array<EnumName<Positions>, 4> position_names{{{Positions::none, "none"},
+                                                             {Positions::learned, "learned"},
+                                                             {Positions::sincos, "sincos"},
+                                                             {Positions::sincos_grid, "sincos_grid"}}};
 constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
                                                     {Stem::convolutions, "convolutions"},
                                                     {Stem::resnet, "resnet"},
@@ -45,10 +47,11 @@ constexpr std::array<EnumName<PositionResize>, 6> resize_names{
      {PositionResize::bilinear, "bilinear"},
      {PositionResize::bilinear_antialias, "bilinear_antialias"},
      {PositionResize::bilinear_corners, "bilinear_corners"}}};
-constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
+constexpr std::array<EnumName<Pool>, 5> pool_names{{{Pool::token, "token"},
                                                     {Pool::mean, "mean"},
                                                     {Pool::token_and_mean, "token_and_mean"},
-                                                    {Pool::attention, "attention"}}};
+                                                    {Pool::attention, "attention"},
+                                                    {Pool::first, "first"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
 constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::none, "none"},
                                                                 {Activation::gelu, "gelu"},
@@ -108,6 +111,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("rotary_columns_first", c.rotary_columns_first);
   visit("rotary_rounded", c.rotary_rounded);
   visit("rotary_learned", c.rotary_learned);
+  visit("rotary_alternating", c.rotary_alternating);
+  visit("rotary_class", c.rotary_class);
   visit("relative_bias", c.relative_bias);
   visit("relative_hidden", c.relative_hidden);
   visit("relative_swin", c.relative_swin);
@@ -144,6 +149,9 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("pool_prefix", c.pool_prefix);
   visit("pool_heads", c.pool_heads);
   visit("pool_hidden", c.pool_hidden);
+  visit("pool_query", c.pool_query);
+  visit("pool_bias", c.pool_bias);
+  visit("pool_mlp", c.pool_mlp);
   visit("fc_norm", c.fc_norm);
   visit("representation_size", c.representation_size);
   visit("embedding_size", c.embedding_size);
@@ -394,9 +402,9 @@ double flops(const ViTConfig& c, uint64_t batch) {
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {
     const double p = static_cast<double>(c.tokens() - c.first_pooled());
-    shared = d * d;  // the query
-    // k and v, attention, W_o, MLP
-    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * static_cast<double>(c.pooling_hidden());
+    if (c.pool_query) shared = d * d;
+    total += p * d * 2 * d + 2 * p * d + d * d;  // k and v, attention, W_o
+    if (c.pool_mlp) total += 2 * d * static_cast<double>(c.pooling_hidden());
   }
   total += static_cast<double>(c.feature_width() * c.classes * (c.distilled_head ? 2 : 1));
   return 2 * (total * static_cast<double>(batch) + shared);

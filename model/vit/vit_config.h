@@ -15,7 +15,8 @@
 namespace vitrine {
 
 enum class MlpKind : uint8_t { plain, swiglu };
-enum class Positions : uint8_t { none, learned, sincos };
+// Computed ones are sines and cosines of a token's number, or half of a patch's column and half of its row.
+enum class Positions : uint8_t { none, learned, sincos, sincos_grid };
 // Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
 // the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
 // group norms.
@@ -40,9 +41,9 @@ enum class PositionResize : uint8_t {
   bilinear_antialias,
   bilinear_corners,
 };
-// How the tokens become one vector: the class token; the mean of the patches; both, side by side; or
-// attention of a learned query to the patches, with an MLP behind it (MAP).
-enum class Pool : uint8_t { token, mean, token_and_mean, attention };
+// How the tokens become one vector: the class token; the mean of the patches; both, side by side; attention
+// of a learned query to the patches, with an MLP behind it (MAP); or the first token where that is a patch.
+enum class Pool : uint8_t { token, mean, token_and_mean, attention, first };
 // How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
 enum class InitRule : uint8_t { vit, torch };
 
@@ -91,8 +92,10 @@ struct ViTConfig {
   uint64_t rotary_reference = 0;  // how many rows and columns the grid is taken to have; 0: as many as it has
   bool rotary_centered = false;   // places go from -2π to 2π, whatever the grid
   bool rotary_columns_first = false;
-  bool rotary_rounded = false;  // the periods base^(b / ..) are rounded to bf16
-  bool rotary_learned = false;  // each block and head has angles of its own for a row and for a column
+  bool rotary_rounded = false;      // the periods base^(b / ..) are rounded to bf16
+  bool rotary_learned = false;      // each block and head has angles of its own for a row and for a column
+  bool rotary_alternating = false;  // of the second half of the pairs, b is b + 1/2
+  bool rotary_class = false;        // the class token is turned as well, by learned angles
 
   // A number a head for each place that a patch can lie at seen from another, and with a class token three
   // more rows for what concerns it; or computed for these places by an MLP, without the rows.
@@ -142,6 +145,9 @@ struct ViTConfig {
   bool pool_prefix = false;  // the mean, or what is attended to, are all tokens, not the patches alone
   uint64_t pool_heads = 0;   // of Pool::attention; 0: heads
   uint64_t pool_hidden = 0;  // of its MLP; 0: mlp_hidden
+  bool pool_query = true;    // a linear layer makes the query of what is learned
+  bool pool_bias = true;     // of its keys and values
+  bool pool_mlp = true;      // a norm and an MLP are behind it
   bool fc_norm = false;      // on the pooled features
   uint64_t representation_size = 0;  // a linear layer and tanh before the head; 0: none
   uint64_t embedding_size = 0;       // a linear layer without bias, CLIP's projection; 0: none

@@ -41,6 +41,10 @@ void check_image(const Checker& check, const ViTConfig& c) {
   check.require(
       c.position_offset >= 0 && c.position_offset < 1,
       "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");
+  check.require(c.positions != Positions::sincos_grid ||
+                    (c.dim % 4 == 0 && (c.prefix_tokens() == 0 || c.position_span == PositionSpan::patches)),
+                "positions is sincos_grid, expected a dim that is a multiple of 4, and position_span=patches "
+                "where there are tokens in front of these");
   check.require(c.tokens() <= max_tokens, "the image makes " + std::to_string(c.tokens()) +
                                               " tokens, expected at most " + std::to_string(max_tokens));
 }
@@ -105,8 +109,12 @@ void check_blocks(const Checker& check, const ViTConfig& c) {
 void check_rotary(const Checker& check, const ViTConfig& c) {
   if (c.rotary == Rotary::none) {
     check.require(!c.rotary_learned, "rotary_learned is true and rotary is none, expected rotary=neighbours");
+    check.require(!c.rotary_class, "rotary_class is true and rotary is none, expected rotary=halves");
     return;
   }
+  check.require(!c.rotary_class || (c.class_token && c.prefix_tokens() == 1 && !c.rotary_learned),
+                "rotary_class is true, expected a class token alone in front of the patches and "
+                "rotary_learned=false beside it");
   check.require(c.head_key_width() % 4 == 0, "rotary is " + std::string(name_of(c.rotary)) +
                                                  " and the heads are " + std::to_string(c.head_key_width()) +
                                                  " wide, expected a multiple of 4");
@@ -167,6 +175,8 @@ void check_result(const Checker& check, const ViTConfig& c) {
                 "pool is " + std::string(name_of(c.pool)) + " and class_token is false, expected pool=mean");
   check.require(c.pool != Pool::token_and_mean || !c.fc_norm,
                 "pool is token_and_mean and fc_norm is true, expected at most one of the two");
+  check.require(c.pool != Pool::first || c.prefix_tokens() == 0,
+                "pool is first and there are tokens in front of the patches, expected pool=token");
   if (c.pool == Pool::attention) {
     const uint64_t heads = c.pooling_heads();
     check.range("pool_heads", heads, 1, max_heads);

@@ -39,7 +39,8 @@ SamVisionModel Siglip2VisionModel SiglipForImageClassification SiglipModel Sigli
 ViTMSNForImageClassification ViTMSNModel ViTModel VideoMAEModel VitDetModel VivitModel YolosModel
 """.split()
 # Towers whose pooled vector is the result, too; what others call a pooler is a layer for training.
-POOLED = ("AltCLIP", "Blip", "CLIP", "ChineseCLIP", "Llava", "MetaClip2", "OwlViTVision", "Owlv2", "Siglip")
+POOLED = ("Aimv2", "AltCLIP", "Blip", "CLIP", "ChineseCLIP", "Janus", "Llava", "MLCD", "MetaClip2", "OwlViTVision", "Owlv2",
+          "Siglip")
 SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 64,
          "patch_size": 8, "vision_output_dim": 64, "projection_dim": 64}
 
@@ -151,6 +152,8 @@ def cover_transformers(name, program, scratch):
             part.pad_token_id, part.bos_token_id, part.eos_token_id = 1, 0, 2
         if hasattr(part, "num_key_value_heads"):
             part.num_key_value_heads = 4
+        if isinstance(getattr(part, "head_dim", None), int):
+            part.head_dim = 16
     if hasattr(config, "mask_ratio"):
         config.mask_ratio = 0.0
     model = randomised(kind(config))

@@ -28,12 +28,9 @@ TIMM = {
 }
 TRANSFORMERS = {
     "ASTForAudioClassification": "an Audio Spectrogram Transformer",
-    "Aimv2VisionModel": "an AIMv2",
     "ConvNextModel": "a convolutional network",
     "HieraModel": "stages",
-    "JanusVisionModel": "Janus",
     "Llama4VisionModel": "Llama 4",
-    "PixtralVisionModel": "a Pixtral",
     "ResNetModel": "a convolutional network",
     "SegformerModel": "stages",
     "Siglip2VisionModel": "NaFlex",

@@ -24,6 +24,8 @@ SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "nu
 RESIZED = (24, 40)
 # Name, class, the configuration besides SMALL, and what is kept of the results.
 TOWERS = {
+    "hf_aimv2": ("Aimv2VisionModel", {}, ("tokens", "features")),
+    "hf_aimv2_native": ("Aimv2VisionModel", {"is_native": True, "qkv_bias": True, "mlp_bias": True, "hidden_act": "gelu"}, ("tokens", "features")),
     "hf_altclip_vision": ("AltCLIPVisionModel", {}, ("tokens", "features")),
     "hf_beit": ("BeitModel", {"use_relative_position_bias": True}, ("features",)),
     "hf_beit_classifier": ("BeitForImageClassification", {"use_shared_relative_position_bias": True, "num_labels": 5}, ("logits",)),
@@ -38,8 +40,14 @@ TOWERS = {
     "hf_internvl": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
     "hf_internvl_norm": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8], "attention_bias": True,
                                                  "use_mean_pooling": False}, ("tokens",)),
+    "hf_janus": ("JanusVisionModel", {"mlp_ratio": 1.5}, ("tokens", "features")),
+    "hf_janus_unbiased": ("JanusVisionModel", {"attention_bias": False, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-3},
+                          ("tokens", "features")),
+    "hf_mlcd": ("MLCDVisionModel", {}, ("tokens", "features")),
     "hf_owlvit": ("OwlViTVisionModel", {}, ("tokens", "features")),
     "hf_owlv2": ("Owlv2VisionModel", {"hidden_act": "gelu"}, ("tokens", "features")),
+    "hf_pixtral": ("PixtralVisionModel", {"hidden_act": "silu"}, ("tokens",)),
+    "hf_pixtral_gelu": ("PixtralVisionModel", {"rope_parameters": {"rope_type": "axial", "rope_theta": 100.0}}, ("tokens",)),
     "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
                ("tokens",)),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
@@ -49,9 +57,10 @@ TOWERS = {
 TEXT = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 32}
 # Of pictures and words: the class, and what its parts' configurations are besides SMALL and TEXT.
 WHOLE = {
+    "hf_aimv2_whole": ("Aimv2Model", {}, {"max_position_embeddings": 8}),
     "hf_altclip": ("AltCLIPModel", {}, {"max_position_embeddings": 16, "project_dim": 16}),
 }
-FIXED_SIZE = ("hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
+FIXED_SIZE = ("hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
@@ -64,14 +73,16 @@ def randomised(model):
         for name, parameter in model.named_parameters():
             # Scores that differ where maps are looked at: else attention is a mean of all tokens.
             scale = 0.4 if name.endswith(("q_proj.weight", "k_proj.weight", "query.weight", "key.weight")) and isinstance(
-                model, (transformers.DINOv3ViTModel, transformers.BeitModel)) else 0.1
+                model, (transformers.DINOv3ViTModel, transformers.BeitModel, transformers.MLCDVisionModel,
+                        transformers.PixtralVisionModel)) else 0.1
             parameter.add_(torch.randn(parameter.shape) * (scale if parameter.dim() > 1 else 0.3))
     return model.eval()
 
 
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
-    if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel)):
+    if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
+                          transformers.MLCDVisionModel, transformers.PixtralVisionModel)):
         arguments = {}  # they do so unasked
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64
@@ -80,6 +91,8 @@ def results(tower, images, resized, kept):
         out = tower(torch.from_numpy(images).double(), **arguments)
     named = {"tokens": "last_hidden_state", "features": "pooler_output", "logits": "logits"}
     found = {name: getattr(out, named[name]).numpy() for name in kept}
+    if isinstance(tower, transformers.PixtralVisionModel):  # one sequence of all pictures
+        found["tokens"] = found["tokens"].reshape(len(images), -1, found["tokens"].shape[-1])
     if found.get("tokens", np.zeros(0)).ndim == 4:  # laid out as a picture: the patches are rows
         found["tokens"] = found["tokens"].reshape(*found["tokens"].shape[:2], -1).transpose(0, 2, 1)
     return found

@@ -280,6 +280,133 @@ TEST_CASE("a DINOv3 without registers is saved with a tensor of none") {
   CHECK_THAT(refusal(tensors, config, recognise(tensors, "m")), ContainsSubstring("register_tokens"));
 }
 
+TEST_CASE("towers of one more or one fewer tensor than CLIP's and SigLIP's are told from them") {
+  ViTConfig mlcd = clip(0);
+  mlcd.positions = Positions::none;
+  mlcd.rotary = Rotary::halves;
+  mlcd.rotary_class = true;
+  mlcd.activation = Activation::gelu;
+  TensorShapes of_mlcd = checkpoint(mlcd, "hf_mlcd", "vision_model.");
+  CHECK(of_mlcd.at("vision_model.class_pos_emb") == std::vector<uint64_t>{32});
+  of_mlcd["vision_model.class_pos_emb"] = {1, 32};  // as it is saved
+  check_read(of_mlcd, "hf_mlcd", mlcd);
+
+  ViTConfig janus = siglip();
+  janus.pool = Pool::first;
+  janus.fc_norm = true;
+  janus.activation = Activation::gelu;
+  TensorShapes of_janus = checkpoint(janus, "hf_janus", "vision_model.");
+  check_read(of_janus, "hf_janus", janus);
+  for (const char* beside :
+       {"aligner.fc1.weight", "language_model.norm.weight", "vqmodel.encoder.conv_in.weight"})
+    of_janus[beside] = {128, 128};
+  check_read(of_janus, "hf_janus", janus);
+
+  ViTConfig aimv2 = small();
+  aimv2.class_token = false;
+  aimv2.patch_norm = true;
+  aimv2.norm = NormKind::rms;
+  aimv2.mlp = MlpKind::swiglu;
+  aimv2.activation = Activation::silu;
+  aimv2.qkv_bias = aimv2.projection_bias = aimv2.mlp_bias = false;
+  aimv2.eps = 1e-5;
+  aimv2.heads = 1;
+  aimv2.position_resize = PositionResize::bicubic_antialias;
+  aimv2.pool = Pool::attention;
+  aimv2.pool_query = aimv2.pool_bias = aimv2.pool_mlp = false;
+  check_read(checkpoint(aimv2, "hf_aimv2", ""), "hf_aimv2", aimv2);
+  aimv2.positions = Positions::sincos_grid;
+  aimv2.pool_bias = aimv2.qkv_bias = true;
+  aimv2.embedding_size = 64;
+  TensorShapes whole = checkpoint(aimv2, "hf_aimv2", "vision_model.");
+  whole.erase("vision_model.embeddings.position_embedding.weight");  // which is computed
+  add_text_tower(whole);
+  check_read(whole, "hf_aimv2", aimv2);
+
+  ViTConfig pixtral = small();
+  pixtral.class_token = pixtral.patch_bias = pixtral.final_norm = false;
+  pixtral.qkv_bias = pixtral.projection_bias = pixtral.mlp_bias = false;
+  pixtral.norm = NormKind::rms;
+  pixtral.pre_norm = true;
+  pixtral.mlp = MlpKind::swiglu;
+  pixtral.activation = Activation::silu;
+  pixtral.positions = Positions::none;
+  pixtral.rotary = Rotary::halves;
+  pixtral.rotary_alternating = true;
+  pixtral.eps = 1e-5;
+  pixtral.pool = Pool::mean;
+  check_read(checkpoint(pixtral, "hf_pixtral", "vision_tower."), "hf_pixtral", pixtral);
+}
+
+TEST_CASE("what towers' configurations ask for is computed or refused by its name") {
+  const auto tensors_of = [](const char* family) {
+    ViTConfig c = small();
+    c.class_token = family == std::string("hf_mlcd");
+    c.pool = Pool::mean;
+    c.patch_norm = family == std::string("hf_aimv2");
+    c.pre_norm = family != std::string("hf_aimv2") && family != std::string("hf_janus");
+    return checkpoint(c, family, "");
+  };
+  const auto read = [&](const Json& json, const char* family, ConfigRemarks* remarks = nullptr) {
+    return read_config(json, tensors_of(family), {&family_named(family), ""}, "config.json", {}, remarks);
+  };
+  const auto refused = [&](const Json& json, const char* family) {
+    return config_refusal(json, tensors_of(family), {&family_named(family), ""});
+  };
+  ViTConfig config = read({{"model_type", "janus_vision_model"}, {"mlp_ratio", 3.5}}, "hf_janus");
+  CHECK(config.dim == 1024);
+  CHECK(config.depth == 24);
+  CHECK(config.image_height == 384);
+  CHECK(config.mlp_width() == 3584);
+  CHECK(config.pool == Pool::first);
+  CHECK(config.qkv_bias);
+  CHECK(!read({{"model_type", "janus_vision_model"}, {"attention_bias", false}}, "hf_janus").qkv_bias);
+  CHECK_THAT(refused({{"model_type", "janus_vision_model"}, {"use_qk_norm", true}}, "hf_janus"),
+             ContainsSubstring("\"use_qk_norm\" is true"));
+  ConfigRemarks remarks;
+  config = read({{"model_type", "janus_vision_model"},
+                 {"attention_dropout", 0.125},
+                 {"projection_dropout", 0.25},
+                 {"hidden_dropout_rate", 0.5}},
+                "hf_janus", &remarks);
+  CHECK(config.attention_dropout == 0.125);
+  CHECK(config.dropout == 0);
+  REQUIRE(remarks.untrained.size() == 2);
+  CHECK_THAT(remarks.untrained[0], ContainsSubstring("\"hidden_dropout_rate\" is 0.5"));
+  CHECK_THAT(remarks.untrained[1], ContainsSubstring("\"projection_dropout\" is 0.25"));
+
+  CHECK(read({{"model_type", "mlcd_vision_model"}}, "hf_mlcd").dim == 1664);
+  const auto turned = [](const char* type, double base) {
+    return Json{{"rope_type", type}, {"rope_theta", base}};
+  };
+  const auto mlcd = [&](const char* key, const Json& value) {
+    return Json{{"model_type", "mlcd_vision_model"}, {key, value}};
+  };
+  CHECK(read(mlcd("rope_parameters", turned("axial", 500)), "hf_mlcd").rotary_base == 500);
+  CHECK(read(mlcd("rope_theta", 300), "hf_mlcd").rotary_base == 300);
+  CHECK_THAT(refused(mlcd("rope_parameters", turned("linear", 500)), "hf_mlcd"),
+             ContainsSubstring("\"rope_type\" is \"linear\""));
+  CHECK_THAT(refused(mlcd("rope_scaling", turned("linear", 2)), "hf_mlcd"),
+             ContainsSubstring("rope_scaling"));
+  CHECK_THAT(refused(mlcd("num_key_value_groups", 2), "hf_mlcd"), ContainsSubstring("num_key_value_groups"));
+
+  config = read({{"model_type", "pixtral"}}, "hf_pixtral");
+  CHECK(config.activation == Activation::gelu);
+  CHECK(config.image_width == 1024);
+  CHECK_THAT(refused({{"model_type", "pixtral"}, {"head_dim", 32}}, "hf_pixtral"),
+             ContainsSubstring("\"head_dim\" is 32"));
+
+  const auto aimv2 = [&](const char* key, const Json& value) {
+    return read({{"model_type", "aimv2_vision_model"}, {key, value}}, "hf_aimv2");
+  };
+  CHECK(aimv2("is_native", true).positions == Positions::sincos_grid);
+  CHECK(aimv2("use_head", false).pool == Pool::mean);
+  CHECK(aimv2("qkv_bias", true).pool_bias);
+  CHECK(aimv2("mlp_bias", true).mlp_bias);
+  CHECK(aimv2("rms_norm_eps", 0.5).eps == 0.5);
+  CHECK(aimv2("hidden_act", "gelu").activation == Activation::gelu);
+}
+
 TEST_CASE("a Hugging Face config that makes no sense is refused with its field") {
   const TensorShapes tensors = checkpoint(clip(0), "hf_clip", "vision_model.");
   const Naming naming = recognise(tensors, "m");
