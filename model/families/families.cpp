@@ -152,18 +152,30 @@ bool holds_nothing(std::span<const uint64_t> shape) {
   return std::ranges::find(shape, uint64_t{0}) != shape.end();
 }
 
-Naming recognise(const TensorShapes& tensors, const std::string& file) {
-  for (const Family* family : all_families()) {
+bool has_landmarks(const TensorShapes& tensors, const Family& family, const std::string& prefix) {
+  return std::ranges::all_of(family.landmarks, [&](std::string_view landmark) {
+    return tensors.contains(prefix + std::string(landmark));
+  });
+}
+
+Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said) {
+  const auto find = [&](const Family& family, bool by_fit) -> std::optional<Naming> {
     for (const auto& [name, shape] : tensors) {
-      if (!name.ends_with(family->landmarks.front())) continue;
-      const std::string prefix = name.substr(0, name.size() - family->landmarks.front().size());
-      const bool prefixed = family->find(Module::patch)->parts.front().starts_with('~');
+      if (!name.ends_with(family.landmarks.front())) continue;
+      const std::string prefix = name.substr(0, name.size() - family.landmarks.front().size());
+      const bool prefixed = family.find(Module::patch)->parts.front().starts_with('~');
       if (!prefix.empty() && (!prefixed || !prefix.ends_with('.'))) continue;
-      const bool all = std::ranges::all_of(family->landmarks, [&](std::string_view landmark) {
-        return tensors.contains(prefix + std::string(landmark));
-      });
-      if (all) return {family, prefix, tensors.contains("blocks.0.gamma_1")};
+      if (!has_landmarks(tensors, family, prefix)) continue;
+      if (!by_fit || !family.fits || family.fits(tensors, prefix))
+        return Naming{&family, prefix, tensors.contains("blocks.0.gamma_1")};
     }
+    return std::nullopt;
+  };
+  if (!said.empty()) {
+    if (const auto naming = find(family_named(said), false)) return *naming;
+  }
+  for (const Family* family : all_families()) {
+    if (const auto naming = find(*family, true)) return *naming;
   }
   std::string expected;
   for (const Family* family : all_families()) {

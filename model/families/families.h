@@ -65,6 +65,9 @@ struct Family {
   void (*adjust)(const TensorShapes&, ViTConfig&) = nullptr;
   // The tensor that holds the periods of rotary positions, which files of this family have.
   std::string_view periods = {};
+  // What tells the family from another one of the same names, where that isn't a name.
+  bool (*fits)(const TensorShapes&, const std::string& prefix) = nullptr;
+  std::string_view told_by_config = {};  // what neither names nor shapes tell, with its verb
 
   const ModulePath* find(Module module) const;
 };
@@ -79,8 +82,12 @@ struct Naming {
   bool gammas = false;  // scales are called "gamma_1" in timm's code for EVA, "ls1.gamma" in that for ViT
 };
 
-// The family that these names belong to. Throws Error(bad_file) naming `file`.
-Naming recognise(const TensorShapes& tensors, const std::string& file);
+// Whether all landmarks have their places behind this prefix.
+bool has_landmarks(const TensorShapes& tensors, const Family& family, const std::string& prefix);
+
+// The family that these names belong to: the one that is `said` (by a configuration) where they may, else the
+// first that they fit. Throws Error(bad_file) naming `file`.
+Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said = {});
 
 // What is known of a model from elsewhere before its tensors are looked at; 0: not known.
 struct InferHints {

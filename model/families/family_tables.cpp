@@ -216,7 +216,7 @@ const Family& myvit() {
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
   // before it, and InternVL before ViT.
-  static const std::array<const Family*, 21> families{&meta_dinov3(),
+  static const std::array<const Family*, 23> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
                                                       &timm(),
@@ -225,6 +225,7 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_dinov3(),
                                                       &hugging_face_beit(),
                                                       &hugging_face_internvl(),
+                                                      &hugging_face_ast(),
                                                       &hugging_face_vit(),
                                                       &hugging_face_dinov2(),
                                                       &hugging_face_mlcd(),
@@ -232,6 +233,7 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_owlvit(),
                                                       &hugging_face_blip(),
                                                       &hugging_face_janus(),
+                                                      &hugging_face_siglip2(),
                                                       &hugging_face_siglip(),
                                                       &hugging_face_aimv2(),
                                                       &hugging_face_pixtral(),

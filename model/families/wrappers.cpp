@@ -8,8 +8,9 @@ namespace vitrine {
 namespace {
 
 // What Hugging Face's own classes put in front of a model, and the families' tables know.
-constexpr std::array own_prefixes = std::to_array<std::string_view>(
-    {"vit.", "deit.", "dinov2.", "dinov2_with_registers.", "beit.", "data2vec_vision.", "vision_model."});
+constexpr std::array own_prefixes =
+    std::to_array<std::string_view>({"vit.", "deit.", "dinov2.", "dinov2_with_registers.", "beit.",
+                                     "data2vec_vision.", "vision_model.", "audio_spectrogram_transformer."});
 
 // What they call the layers that they put behind it.
 constexpr std::array heads = std::to_array<std::string_view>(
@@ -57,10 +58,7 @@ std::set<std::string> outers_of(const TensorShapes& tensors, const Family& famil
   for (const auto& [name, shape] : tensors) {
     if (!name.ends_with(family.landmarks.front())) continue;
     const std::string prefix = name.substr(0, name.size() - family.landmarks.front().size());
-    const bool all = std::ranges::all_of(family.landmarks, [&](std::string_view landmark) {
-      return tensors.contains(prefix + std::string(landmark));
-    });
-    if (!all || (!prefix.empty() && !prefix.ends_with('.'))) continue;
+    if (!has_landmarks(tensors, family, prefix) || (!prefix.empty() && !prefix.ends_with('.'))) continue;
     std::string outer = prefix;
     for (const std::string_view own : own_prefixes) {
       const size_t rest = prefix.size() - std::min(own.size(), prefix.size());

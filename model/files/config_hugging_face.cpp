@@ -1,6 +1,8 @@
 #include "model/files/config_hugging_face.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -51,6 +53,8 @@ constexpr Type types[] = {
     {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
     {"janus_vision_model", "hf_janus", 16, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 384}},
     {"mlcd_vision_model", "hf_mlcd", 14, Activation::gelu, 1e-5, {1664, 48, 16, 8192, 336}},
+    {"siglip2_vision_model", "hf_siglip2", 16, Activation::gelu_tanh, 1e-6},
+    {"audio-spectrogram-transformer", "hf_ast", 16, Activation::gelu, 1e-12},
     {"pixtral", "hf_pixtral", 16, Activation::gelu, 1e-5, {1024, 24, 16, 4096, 1024}},
     {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
     {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
@@ -93,7 +97,11 @@ uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
     if (!names->is_array() || names->empty() || !names->front().is_string()) {
       object.fail("architectures", *names, "a list of class names");
     }
-    has_head = names->front().get<std::string>().find("ForImageClassification") != std::string::npos;
+    const auto name = names->front().get<std::string>();
+    constexpr std::array kinds =
+        std::to_array<std::string_view>({"ForImageClassification", "ForAudioClassification"});
+    has_head =
+        std::ranges::any_of(kinds, [&](std::string_view kind) { return name.find(kind) != name.npos; });
   }
   if (!has_head) return 0;
   if (const Json* labels = object.find("id2label")) {
@@ -239,7 +247,33 @@ void read_pixtral(const JsonObject& vision, ViTConfig& c) {
     vision.fail("head_dim", width, "hidden_size / num_attention_heads, all that its library computes");
 }
 
+void read_ast(const JsonObject& object, ViTConfig& c) {
+  if (const Json* channels = object.find("num_channels")) {
+    if (*channels != 1) object.fail("num_channels", *channels, "1, all that its library computes");
+  }
+  c.channels = 1;
+  c.patch_stride_height = object.whole("frequency_stride").value_or(10);
+  c.patch_stride_width = object.whole("time_stride").value_or(10);
+  c.pool = Pool::prefix;
+  c.fc_norm = c.classes > 0;
+}
+
 }  // namespace
+
+void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width) {
+  const JsonObject vision = vision_part(object);
+  const Type* type = known_type(vision.find("model_type"));
+  if (type && type->family == "hf_ast") {  // frequencies are rows
+    height = vision.whole("num_mel_bins").value_or(128);
+    width = vision.whole("max_length").value_or(1024);
+  } else if (type && type->family == "hf_siglip2") {  // the square of which its positions are
+    const auto places = static_cast<double>(vision.whole("num_patches").value_or(256));
+    height = width =
+        static_cast<uint64_t>(std::sqrt(places)) * vision.whole("patch_size").value_or(type->patch_size);
+  } else {
+    vision.sides("image_size", height, width);
+  }
+}
 
 std::vector<std::string_view> hugging_face_types(std::string_view family) {
   std::vector<std::string_view> names;
@@ -250,6 +284,12 @@ std::vector<std::string_view> hugging_face_types(std::string_view family) {
 }
 
 void check_hugging_face_type(const JsonObject& object) { type_of(object); }
+
+std::string_view hugging_face_family(const JsonObject& object) {
+  const Type* type = known_type(vision_part(object).find("model_type"));
+  if (!type) type = known_type(object.find("model_type"));
+  return type ? type->family : std::string_view();
+}
 
 JsonObject vision_part(const JsonObject& object) {
   if (auto tower = tower_of(object)) return *tower;
@@ -272,7 +312,7 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   const JsonObject vision = vision_part(object);
   c.image_height = c.image_width = type.sizes.image_size;
   c.patch_height = c.patch_width = type.patch_size;
-  vision.sides("image_size", c.image_height, c.image_width);
+  read_image_size(object, c.image_height, c.image_width);
   vision.sides("patch_size", c.patch_height, c.patch_width);
   c.channels = vision.whole("num_channels").value_or(3);
   c.dim = vision.whole("hidden_size").value_or(type.sizes.dim);
@@ -288,7 +328,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
       vision.flag(attention_bias ? "attention_bias" : "qkv_bias").value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
-  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2") {
+  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2" ||
+      type.family == "hf_ast") {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
@@ -324,7 +365,9 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     read_axial_rotation(vision, c);
   } else if (type.family == "hf_pixtral") {
     read_pixtral(vision, c);
-  } else if (type.family == "hf_siglip") {
+  } else if (type.family == "hf_ast") {
+    read_ast(vision, c);
+  } else if (type.family == "hf_siglip" || type.family == "hf_siglip2") {
     const bool head = vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;
   }

@@ -216,7 +216,8 @@ std::string_view another_way(std::string_view family) {
        {std::pair<std::string_view, std::string_view>{
             "hf_sam", "SAM's own pictures, whose longer side is scaled and the rest filled up,"},
         {"hf_janus", "Janus' own pictures, whose longer side is scaled and the rest filled up,"},
-        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"}}) {
+        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"},
+        {"hf_siglip2", "NaFlex's own pictures, which keep the shape that they have,"}}) {
     if (family == known) return way;
   }
   return {};
@@ -408,6 +409,12 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     model_type = object.text("model_type").value_or("");
     if ((model_type.empty() || wraps_timm(object)) && object.find("architecture"))
       return read_timm_preprocess(json, config, shown(general));
+  }
+  if (family == "hf_ast") {
+    throw Error(ErrorCode::bad_file,
+                shown(path) +
+                    ": it sees spectrograms, which pictures and sound files aren't made to; "
+                    "expected vitrine run with an array [count, 1, frequencies, times]");
   }
   if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
   // transformers 5 saves a processor of pictures and words as one file, and older ones as both.

@@ -285,8 +285,8 @@ void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patche
   config.image_height = asked.height;
   config.image_width = asked.width;
   config.validate(asked.origin, asked.code);
-  const uint64_t rows = config.image_height % config.patch_height;
-  const uint64_t columns = config.image_width % config.patch_width;
+  const uint64_t rows = config.image_height - config.seen_height();
+  const uint64_t columns = config.image_width - config.seen_width();
   if (rows == 0 && columns == 0) return;
   const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
   if (whole_patches) throw Error(asked.code, asked.origin + ": expected whole " + patches);
@@ -429,11 +429,16 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   refuse_foreign(all, file);
   const Unwrapped unwrapped = unwrap(std::move(all), file);
   const TensorShapes& shapes = unwrapped.tensors;
-  const Naming naming = recognise(shapes, file);
+  const Naming naming =
+      recognise(shapes, file, has_config ? said_family(json, shown(config_path)) : std::string_view());
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
   ConfigRemarks remarks;
   if (has_config) {
     model.config = read_config(json, shapes, naming, shown(config_path), hints, &remarks);
+  } else if (!naming.family->told_by_config.empty()) {
+    throw Error(ErrorCode::bad_file, file + ": this is a " + std::string(naming.family->title) +
+                                         ", of which " + std::string(naming.family->told_by_config) +
+                                         " told by a config.json alone, expected one beside it");
   } else {
     model.config = infer_config(shapes, naming, file, hints);
     fill_unseen(model.config, naming, hints, file, remarks.assumed);

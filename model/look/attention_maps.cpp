@@ -45,6 +45,7 @@ ValueId rows_of(Graph& graph, const std::string& name, const AttentionValues& at
 bool has_attention_pool(const ViTConfig& config) { return config.pool == Pool::attention; }
 
 MapRows pooled_rows(const ViTConfig& config) {
+  if (config.pool == Pool::prefix) return {.first = 0, .count = config.prefix_tokens(), .mean = true};
   const bool several = config.pool == Pool::mean || config.pool == Pool::attention;
   if (!several) return {};
   return {.first = config.first_pooled(), .count = config.tokens() - config.first_pooled(), .mean = true};
@@ -67,8 +68,8 @@ MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, u
   const double down = static_cast<double>(picture_height) / geometry.resized_height;
   return {.left = static_cast<double>(geometry.left) * across,
           .top = static_cast<double>(geometry.top) * down,
-          .width = static_cast<double>(config.grid_width() * config.patch_width) * across,
-          .height = static_cast<double>(config.grid_height() * config.patch_height) * down};
+          .width = static_cast<double>(config.seen_width()) * across,
+          .height = static_cast<double>(config.seen_height()) * down};
 }
 
 AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions options)

@@ -158,6 +158,11 @@ ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, c
       return token(builder, x, 0, "class_token", out);
     case Pool::first:
       return token(builder, x, 0, "first_patch", out);
+    case Pool::prefix:
+      if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
+      x = pool_mean(graph, path("pool"), x, 0, config_.prefix_tokens());
+      if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
+      break;
     case Pool::mean:
       if (neck_ || config_.final_norm) x = normed(builder, neck_ ? "neck" : "norm", x);
       x = pool_mean(graph, path("pool"), x, first, count);

@@ -47,11 +47,12 @@ constexpr std::array<EnumName<PositionResize>, 6> resize_names{
      {PositionResize::bilinear, "bilinear"},
      {PositionResize::bilinear_antialias, "bilinear_antialias"},
      {PositionResize::bilinear_corners, "bilinear_corners"}}};
-constexpr std::array<EnumName<Pool>, 5> pool_names{{{Pool::token, "token"},
+constexpr std::array<EnumName<Pool>, 6> pool_names{{{Pool::token, "token"},
                                                     {Pool::mean, "mean"},
                                                     {Pool::token_and_mean, "token_and_mean"},
                                                     {Pool::attention, "attention"},
-                                                    {Pool::first, "first"}}};
+                                                    {Pool::first, "first"},
+                                                    {Pool::prefix, "prefix"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
 constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::none, "none"},
                                                                 {Activation::gelu, "gelu"},
@@ -88,6 +89,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("image_width", c.image_width);
   visit("patch_height", c.patch_height);
   visit("patch_width", c.patch_width);
+  visit("patch_stride_height", c.patch_stride_height);
+  visit("patch_stride_width", c.patch_stride_width);
   visit("channels", c.channels);
   visit("patch_bias", c.patch_bias);
   visit("patch_norm", c.patch_norm);

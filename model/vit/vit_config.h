@@ -42,8 +42,9 @@ enum class PositionResize : uint8_t {
   bilinear_corners,
 };
 // How the tokens become one vector: the class token; the mean of the patches; both, side by side; attention
-// of a learned query to the patches, with an MLP behind it (MAP); or the first token where that is a patch.
-enum class Pool : uint8_t { token, mean, token_and_mean, attention, first };
+// of a learned query to the patches, with an MLP behind it (MAP); the first token where that is a patch; or
+// the mean of the tokens in front of the patches.
+enum class Pool : uint8_t { token, mean, token_and_mean, attention, first, prefix };
 // How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
 enum class InitRule : uint8_t { vit, torch };
 
@@ -62,6 +63,8 @@ struct ViTConfig {
   // The image and how it is cut. Pixels past the last whole patch are not seen.
   uint64_t image_height = 224, image_width = 224;
   uint64_t patch_height = 16, patch_width = 16;
+  uint64_t patch_stride_height = 0,
+           patch_stride_width = 0;  // from one to the next; 0: patch_height, patch_width
   uint64_t channels = 3;
   bool patch_bias = true;
   bool patch_norm = false;  // a LayerNorm behind the patch projection
@@ -164,8 +167,15 @@ struct ViTConfig {
   uint64_t stem_stages() const;
   uint64_t stem_stride() const;    // pixels of the image between those that patches are cut from
   uint64_t stem_channels() const;  // of these
-  uint64_t grid_height() const { return image_height / patch_height; }
-  uint64_t grid_width() const { return image_width / patch_width; }
+  // Pixels from one patch to the next.
+  uint64_t stride_height() const { return patch_stride_height ? patch_stride_height : patch_height; }
+  uint64_t stride_width() const { return patch_stride_width ? patch_stride_width : patch_width; }
+  bool patches_adjoin() const { return stride_height() == patch_height && stride_width() == patch_width; }
+  uint64_t grid_height() const { return places(image_height, patch_height, stride_height()); }
+  uint64_t grid_width() const { return places(image_width, patch_width, stride_width()); }
+  // Of the image, what the patches show.
+  uint64_t seen_height() const { return (grid_height() - 1) * stride_height() + patch_height; }
+  uint64_t seen_width() const { return (grid_width() - 1) * stride_width() + patch_width; }
   uint64_t patches() const { return grid_height() * grid_width(); }
   uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
   uint64_t tokens() const { return prefix_tokens() + patches(); }
@@ -194,6 +204,11 @@ struct ViTConfig {
   void validate(const std::string& origin, ErrorCode code = ErrorCode::bad_file) const;
 
   bool operator==(const ViTConfig&) const = default;
+
+ private:
+  static uint64_t places(uint64_t image, uint64_t patch, uint64_t stride) {
+    return image < patch ? 0 : (image - patch) / stride + 1;
+  }
 };
 
 // Overrides one field from "KEY=VALUE". KEY is a field's name, or image_size or patch_size for both

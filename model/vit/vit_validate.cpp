@@ -36,6 +36,11 @@ void check_image(const Checker& check, const ViTConfig& c) {
   check.range("image_width", c.image_width, 1, max_image);
   check.range("patch_height", c.patch_height, 1, c.image_height);
   check.range("patch_width", c.patch_width, 1, c.image_width);
+  check.range("patch_stride_height", c.stride_height(), 1, max_image);
+  check.range("patch_stride_width", c.stride_width(), 1, max_image);
+  check.require(
+      c.stem == Stem::none || c.patches_adjoin(),
+      "patches overlap or lie apart and stem is " + std::string(name_of(c.stem)) + ", expected stem=none");
   check.range("channels", c.channels, 1, 1024);
   check.range("registers", c.registers, 0, 4096);
   check.require(
@@ -177,6 +182,8 @@ void check_result(const Checker& check, const ViTConfig& c) {
                 "pool is token_and_mean and fc_norm is true, expected at most one of the two");
   check.require(c.pool != Pool::first || c.prefix_tokens() == 0,
                 "pool is first and there are tokens in front of the patches, expected pool=token");
+  check.require(c.pool != Pool::prefix || c.prefix_tokens() > 0,
+                "pool is prefix and there are no tokens in front of the patches, expected pool=mean");
   if (c.pool == Pool::attention) {
     const uint64_t heads = c.pooling_heads();
     check.range("pool_heads", heads, 1, max_heads);

@@ -27,13 +27,11 @@ TIMM = {
     "vit_dpwee_patch16_reg1_gap_256": "differential attention",
 }
 TRANSFORMERS = {
-    "ASTForAudioClassification": "an Audio Spectrogram Transformer",
     "ConvNextModel": "a convolutional network",
     "HieraModel": "stages",
     "Llama4VisionModel": "Llama 4",
     "ResNetModel": "a convolutional network",
     "SegformerModel": "stages",
-    "Siglip2VisionModel": "NaFlex",
     "SwinModel": "a Swin",
     "ViTMAEForPreTraining": "a masked autoencoder",
     "VideoMAEModel": "a model of videos",

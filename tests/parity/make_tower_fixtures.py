@@ -27,6 +27,9 @@ TOWERS = {
     "hf_aimv2": ("Aimv2VisionModel", {}, ("tokens", "features")),
     "hf_aimv2_native": ("Aimv2VisionModel", {"is_native": True, "qkv_bias": True, "mlp_bias": True, "hidden_act": "gelu"}, ("tokens", "features")),
     "hf_altclip_vision": ("AltCLIPVisionModel", {}, ("tokens", "features")),
+    "hf_ast": ("ASTModel", {"num_mel_bins": 24, "max_length": 41, "frequency_stride": 5, "time_stride": 6}, ("tokens", "features")),
+    "hf_ast_classifier": ("ASTForAudioClassification", {"num_mel_bins": 24, "max_length": 41, "frequency_stride": 5, "time_stride": 7,
+                                                        "num_labels": 5}, ("logits",)),
     "hf_beit": ("BeitModel", {"use_relative_position_bias": True}, ("features",)),
     "hf_beit_classifier": ("BeitForImageClassification", {"use_shared_relative_position_bias": True, "num_labels": 5}, ("logits",)),
     "hf_data2vec": ("Data2VecVisionModel", {"use_relative_position_bias": True, "use_mean_pooling": False,
@@ -50,6 +53,7 @@ TOWERS = {
     "hf_pixtral_gelu": ("PixtralVisionModel", {"rope_parameters": {"rope_type": "axial", "rope_theta": 100.0}}, ("tokens",)),
     "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
                ("tokens",)),
+    "hf_siglip2": ("Siglip2VisionModel", {"num_patches": 16}, ("tokens", "features")),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
     "hf_vit_msn_classifier": ("ViTMSNForImageClassification", {"num_labels": 5}, ("logits",)),
@@ -60,7 +64,7 @@ WHOLE = {
     "hf_aimv2_whole": ("Aimv2Model", {}, {"max_position_embeddings": 8}),
     "hf_altclip": ("AltCLIPModel", {}, {"max_position_embeddings": 16, "project_dim": 16}),
 }
-FIXED_SIZE = ("hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
+FIXED_SIZE = ("hf_ast", "hf_ast_classifier", "hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
@@ -79,6 +83,15 @@ def randomised(model):
     return model.eval()
 
 
+def patches_of(pixels, side):
+    """What SigLIP 2's processor makes of pictures of one size: patches as rows, and what says where they lie."""
+    count, channels, height, width = pixels.shape
+    rows, columns = height // side, width // side
+    cut = pixels.reshape(count, channels, rows, side, columns, side).permute(0, 2, 4, 3, 5, 1)
+    return cut.reshape(count, rows * columns, -1), {"pixel_attention_mask": torch.ones(count, rows * columns, dtype=torch.long),
+                                                    "spatial_shapes": torch.tensor([[rows, columns]] * count)}
+
+
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
     if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
@@ -87,8 +100,13 @@ def results(tower, images, resized, kept):
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64
         arguments["noise"] = torch.arange(patches, dtype=torch.float64)[None].expand(len(images), -1)
+    pixels = torch.from_numpy(images).double()
+    if isinstance(tower, (transformers.ASTModel, transformers.ASTForAudioClassification)):
+        pixels = pixels[:, 0].transpose(1, 2)  # times are rows there
+    if isinstance(tower, transformers.Siglip2VisionModel):
+        pixels, arguments = patches_of(pixels, tower.config.patch_size)
     with torch.no_grad():
-        out = tower(torch.from_numpy(images).double(), **arguments)
+        out = tower(pixels, **arguments)
     named = {"tokens": "last_hidden_state", "features": "pooler_output", "logits": "logits"}
     found = {name: getattr(out, named[name]).numpy() for name in kept}
     if isinstance(tower, transformers.PixtralVisionModel):  # one sequence of all pictures
@@ -108,7 +126,8 @@ def write(folder, name, model, tower, kept, channels=3, projection=None):
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     random = np.random.default_rng([ord(c) for c in name])
-    images = random.standard_normal((2, channels, 32, 32)).astype(np.float32)
+    size = (model.config.num_mel_bins, model.config.max_length) if name.startswith("hf_ast") else (32, 32)
+    images = random.standard_normal((2, 1 if name.startswith("hf_ast") else channels, *size)).astype(np.float32)
     save_array(folder / "input.npy", images, np.float32)
     tower = tower.double()
     found = results(tower, images, False, kept)

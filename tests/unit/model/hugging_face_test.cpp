@@ -338,6 +338,68 @@ TEST_CASE("towers of one more or one fewer tensor than CLIP's and SigLIP's are t
   check_read(checkpoint(pixtral, "hf_pixtral", "vision_tower."), "hf_pixtral", pixtral);
 }
 
+TEST_CASE("a SigLIP 2 for pictures of any size is told by its linear patches") {
+  ViTConfig config = siglip();
+  config.image_height = config.image_width = 64;
+  config.position_resize = PositionResize::bilinear_antialias;
+  TensorShapes tensors = checkpoint(config, "hf_siglip2", "vision_model.");
+  CHECK(tensors.at("vision_model.embeddings.patch_embedding.weight") == std::vector<uint64_t>{128, 768});
+  check_read(tensors, "hf_siglip2", config);
+  const Json json{{"model_type", "siglip2_vision_model"}, {"num_patches", 16}, {"patch_size", 8}};
+  const ViTConfig read = read_config(json, tensors, recognise(tensors, "m"), "config.json");
+  CHECK(read.image_height == 32);
+  CHECK(read.pool == Pool::attention);
+}
+
+TEST_CASE("a model of spectrograms is told by its channel and its oblong table, or by its configuration") {
+  ViTConfig config = small(3);
+  config.channels = 1;
+  config.image_height = 24;
+  config.image_width = 41;
+  config.patch_height = config.patch_width = 8;
+  config.patch_stride_height = 5;
+  config.patch_stride_width = 7;
+  CHECK(config.grid_height() == 4);
+  CHECK(config.grid_width() == 5);
+  config.distillation_token = true;
+  config.pool = Pool::prefix;
+  config.fc_norm = true;
+  const TensorShapes tensors = checkpoint(config, "hf_ast", "audio_spectrogram_transformer.");
+  CHECK(tensors.at("classifier.dense.weight") == std::vector<uint64_t>{3, 128});
+  const Naming naming = recognise(tensors, "m");
+  CHECK(naming.family->name == "hf_ast");
+  Json json{{"model_type", "audio-spectrogram-transformer"},
+            {"architectures", {"ASTForAudioClassification"}},
+            {"num_labels", 3},
+            {"hidden_size", 128},
+            {"num_attention_heads", 2},
+            {"num_hidden_layers", 2},
+            {"intermediate_size", 512},
+            {"num_mel_bins", 24},
+            {"max_length", 41},
+            {"patch_size", 8},
+            {"frequency_stride", 5},
+            {"time_stride", 7}};
+  ViTConfig read = read_config(json, tensors, naming, "config.json");
+  config.eps = 1e-12;
+  check_same(read, config);
+  CHECK_NOTHROW(match_tensors(tensors, read, naming, "m"));
+  json.erase("time_stride");
+  read = read_config(json, tensors, naming, "config.json");
+  CHECK(read.stride_width() == 10);
+  json["num_channels"] = 3;
+  CHECK_THAT(config_refusal(json, tensors, naming), ContainsSubstring("\"num_channels\" is 3"));
+
+  // Of a grey DeiT with as many patches as a square has, nothing but a configuration tells it.
+  ViTConfig grey = small();
+  grey.channels = 1;
+  grey.distillation_token = true;
+  const TensorShapes of_grey = checkpoint(grey, "hf", "");
+  CHECK(recognise(of_grey, "m").family->name == "hf");
+  CHECK(recognise(of_grey, "m", "hf_ast").family->name == "hf_ast");
+  CHECK(said_family(json, "config.json") == "hf_ast");
+}
+
 TEST_CASE("what towers' configurations ask for is computed or refused by its name") {
   const auto tensors_of = [](const char* family) {
     ViTConfig c = small();
