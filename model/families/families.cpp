@@ -1,6 +1,7 @@
 #include "model/families/families.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace vitrine {
@@ -148,6 +149,11 @@ std::string shape_text(std::span<const uint64_t> shape) {
   return text + "]";
 }
 
+uint64_t whole_root(uint64_t n) {
+  const uint64_t root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(n))));
+  return root * root == n ? root : 0;
+}
+
 bool holds_nothing(std::span<const uint64_t> shape) {
   return std::ranges::find(shape, uint64_t{0}) != shape.end();
 }
@@ -229,7 +235,9 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     const bool is_matrix = stored != tensors.end() && stored->second.size() == 2;
     if (relative && is_matrix) shape[0] = stored->second[0];  // for whichever grid: it is resampled
     if (parameter.module == Module::neck_linear && !is_matrix) shape.insert(shape.end(), {1, 1});
-    if (parameter.module == Module::positions && naming.family->position_grid && !is_matrix) {
+    if (parameter.module == Module::positions && naming.family->spare_positions && !is_matrix) {
+      shape = {1, naming.family->spare_positions + stored_positions(tensors, naming).patches(), config.dim};
+    } else if (parameter.module == Module::positions && naming.family->position_grid && !is_matrix) {
       const Grid grid = stored_positions(tensors, naming);
       shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}
                                  : std::vector{uint64_t{1}, grid.height, grid.width, config.dim};
@@ -244,7 +252,8 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     }
     if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};
-    FilePart part{name, std::move(shape)};
+    const bool has_spare = parameter.module == Module::positions && shape.size() == 3;
+    FilePart part{name, std::move(shape), has_spare ? naming.family->spare_positions : 0};
     if (const Share& share = path->share; share.of > 1) {
       part.rows = part.shape[0];
       const uint64_t unit = part.rows / (share.end - share.begin);
@@ -262,7 +271,12 @@ Grid stored_positions(const TensorShapes& tensors, const Naming& naming) {
     const auto found = tensors.find(naming.prefix + std::string(name.substr(name.starts_with('~') ? 1 : 0)));
     return found == tensors.end() ? std::vector<uint64_t>{} : found->second;
   };
-  if (const auto whole = shape_of(path->parts.front()); whole.size() == 4) return {whole[1], whole[2]};
+  const auto whole = shape_of(path->parts.front());
+  if (whole.size() == 4) return {whole[1], whole[2]};
+  if (const uint64_t spare = naming.family->spare_positions; spare && whole.size() == 3 && whole[1] > spare) {
+    const uint64_t side = whole_root(whole[1] - spare);
+    return {side, side};
+  }
   if (path->alternative.size() != 2) return {};
   const auto rows = shape_of(path->alternative[0]), columns = shape_of(path->alternative[1]);
   if (rows.size() != 3 || columns.size() != 3) return {};

@@ -57,6 +57,8 @@ struct Family {
   bool channels_last = false;   // and its columns as [height, width, channels]
   bool position_grid = false;  // positions are stored as [1, rows, columns, dim], for a grid of their own, or
                                // as rows and columns whose sum they are
+  // Such a grid is a square, as [1, spare + rows * columns, dim], and so many of its first rows are not used.
+  uint64_t spare_positions = 0;
   bool whole_patches = false;  // the family's code refuses images that leave pixels outside the patches
   size_t token_rank = 3;       // tokens and positions are stored with leading ones up to this rank
   double eps = 1e-6;
@@ -107,7 +109,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
 struct FilePart {
   std::string name;
   std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
-  // The rows of its first axis that are the parameter's; 0: all.
+  // The rows of its first axis that are the parameter's; 0: all. Of positions, what isn't used of the
+  // table's.
   uint64_t first_row = 0, rows = 0;
   bool operator==(const FilePart&) const = default;
 };
@@ -126,6 +129,7 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
                                                            const std::string& file);
 
 std::string shape_text(std::span<const uint64_t> shape);  // "[768, 3, 16, 16]"
+uint64_t whole_root(uint64_t square);                     // 0 of what is no square
 bool holds_nothing(std::span<const uint64_t> shape);      // [1, 0, 64], where a model has none of something
 
 }  // namespace vitrine

@@ -10,11 +10,6 @@ namespace {
 // A model's own sizes are small numbers; anything larger is a hostile file and ends the inference.
 constexpr uint64_t max_extent = 1u << 24;
 
-uint64_t whole_root(uint64_t n) {
-  const uint64_t root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(n))));
-  return root * root == n ? root : 0;
-}
-
 class Reader {
  public:
   Reader(const TensorShapes& tensors, const Naming& naming, const std::string& file)

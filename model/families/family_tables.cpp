@@ -216,9 +216,10 @@ const Family& myvit() {
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
   // before it, and InternVL before ViT.
-  static const std::array<const Family*, 23> families{&meta_dinov3(),
+  static const std::array<const Family*, 24> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
+                                                      &hugging_face_vitdet(),
                                                       &timm(),
                                                       &timm_convolutions(),
                                                       &timm_naflex(),

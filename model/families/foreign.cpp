@@ -23,7 +23,6 @@ struct Foreign {
 // The first that fits, so that the more particular ones come first.
 const std::vector<Foreign>& kinds() {
   constexpr std::string_view another_vit = "a Vision Transformer that isn't plain";
-  constexpr std::string_view windows = "attention in windows with relative positions of rows and columns is";
   static const std::vector<Foreign> table{
       {"a Swin Transformer",
        "stages of windows are",
@@ -43,11 +42,6 @@ const std::vector<Foreign>& kinds() {
        "what leaves it between its blocks is",
        {},
        {"sam_hq", "sam_hq_vision_model"}},
-      {"a ViTDet",
-       windows,
-       {{{"layer.0.attention.rel_pos_h"}},
-        {{"embeddings.projection.weight"}, {"layer.0.attention.qkv.weight"}}},
-       {"vitdet"}},
       {"a CaiT", "class attention behind the blocks is", {{{"blocks_token_only.0.norm1.weight"}}}},
       {"a YOLOS", "detection tokens are", {{{"embeddings.detection_tokens"}}}, {"yolos"}},
       {"an InternViT under its publisher's own names",

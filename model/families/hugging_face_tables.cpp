@@ -1,7 +1,6 @@
 #include "model/families/hugging_face_tables.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace vitrine {
 namespace {
@@ -35,8 +34,7 @@ bool has_overlapping_patches(const TensorShapes& tensors, const std::string& pre
   const auto positions = tensors.find(prefix + "embeddings.position_embeddings");
   if (patch->second.size() != 4 || patch->second[1] != 1) return false;
   if (positions == tensors.end() || positions->second.size() != 3 || positions->second[1] < 3) return true;
-  const auto patches = static_cast<double>(positions->second[1] - 2);
-  return std::sqrt(patches) != std::floor(std::sqrt(patches));
+  return whole_root(positions->second[1] - 2) == 0;
 }
 
 bool has_linear_patches(const TensorShapes& tensors, const std::string& prefix) {

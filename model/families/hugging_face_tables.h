@@ -19,6 +19,7 @@ const Family& hugging_face_owlvit();
 const Family& hugging_face_blip();  // BLIP's and BLIP-2's
 const Family& hugging_face_internvl();
 const Family& hugging_face_sam();
+const Family& hugging_face_vitdet();
 const Family& hugging_face_aimv2();
 const Family& hugging_face_janus();
 const Family& hugging_face_mlcd();

@@ -238,4 +238,27 @@ const Family& hugging_face_sam() {
   return family;
 }
 
+const Family& hugging_face_vitdet() {
+  static const Family family{
+      .name = "hf_vitdet",
+      .title = "Hugging Face ViTDet",
+      .landmarks = {"embeddings.projection.weight", "encoder.layer.0.norm1.weight",
+                    "encoder.layer.0.attention.qkv.weight"},
+      .paths = {{Module::patch, {"~embeddings.projection."}},
+                {Module::positions, {"~embeddings.position_embeddings"}},
+                {Module::norm1, {"~encoder.layer.*.norm1."}},
+                {Module::qkv, {"~encoder.layer.*.attention.qkv."}},
+                {Module::relative_height, {"~encoder.layer.*.attention.rel_pos_h"}},
+                {Module::relative_width, {"~encoder.layer.*.attention.rel_pos_w"}},
+                {Module::projection, {"~encoder.layer.*.attention.proj."}},
+                {Module::norm2, {"~encoder.layer.*.norm2."}},
+                {Module::fc1, {"~encoder.layer.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.layer.*.mlp.fc2."}}},
+      .position_grid = true,
+      .spare_positions = 1,  // a class token's, which it was trained with and has no more
+      .told_by_config = "which of its blocks have windows and the size of its images are",
+  };
+  return family;
+}
+
 }  // namespace vitrine

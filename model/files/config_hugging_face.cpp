@@ -49,6 +49,7 @@ constexpr Type types[] = {
     {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
     {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
     {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
+    {"vitdet", "hf_vitdet", 16, Activation::gelu, 1e-6},
     {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
     {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
     {"janus_vision_model", "hf_janus", 16, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 384}},
@@ -213,16 +214,22 @@ void read_aimv2(const JsonObject& vision, ViTConfig& c) {
   c.pool_bias = c.qkv_bias;
 }
 
-void read_janus(const JsonObject& vision, ViTConfig& c, ConfigRemarks& remarks) {
-  require(vision, "use_qk_norm", false);
-  c.mlp_hidden = hidden_by_ratio(vision, c.dim);
-  for (const char* key : {"hidden_dropout_rate", "projection_dropout"}) {
-    const double rate = vision.number(key).value_or(0);
+// What is dropped in some of the places in which dropout drops here.
+void leave_untrained(const JsonObject& object, std::initializer_list<const char*> rates,
+                     ConfigRemarks& remarks) {
+  for (const char* key : rates) {
+    const double rate = object.number(key).value_or(0);
     if (rate != 0)
-      remarks.untrained.push_back(vision.file() + ": \"" + key + "\" is " + Json(rate).dump() +
+      remarks.untrained.push_back(object.file() + ": \"" + key + "\" is " + Json(rate).dump() +
                                   ", but what is dropped here is dropped behind positions, projections and "
                                   "MLPs alike, so that nothing is");
   }
+}
+
+void read_janus(const JsonObject& vision, ViTConfig& c, ConfigRemarks& remarks) {
+  require(vision, "use_qk_norm", false);
+  c.mlp_hidden = hidden_by_ratio(vision, c.dim);
+  leave_untrained(vision, {"hidden_dropout_rate", "projection_dropout"}, remarks);
   c.pool = Pool::first;
 }
 
@@ -245,6 +252,27 @@ void read_pixtral(const JsonObject& vision, ViTConfig& c) {
   const uint64_t width = vision.whole("head_dim").value_or(0);
   if (width != 0 && width * c.heads != c.dim)
     vision.fail("head_dim", width, "hidden_size / num_attention_heads, all that its library computes");
+}
+
+void read_vitdet(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  require(object, "residual_block_indices", Json::array());
+  leave_untrained(object, {"dropout_prob"}, remarks);
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
+  c.positions =
+      object.flag("use_absolute_position_embeddings").value_or(true) ? Positions::learned : Positions::none;
+  c.relative_bias = object.flag("use_relative_position_embeddings").value_or(false) ? RelativeBias::decomposed
+                                                                                    : RelativeBias::none;
+  std::vector<uint64_t> windows;
+  if (const Json* blocks = object.find("window_block_indices"))
+    windows = whole_list(object, "window_block_indices", *blocks);
+  c.window = windows.empty() ? 0 : object.whole("window_size").value_or(0);
+  c.global_blocks.clear();
+  for (uint64_t block = 0; c.window != 0 && block < std::min<uint64_t>(c.depth, 1024); ++block) {
+    if (std::ranges::find(windows, block) == windows.end()) c.global_blocks.push_back(block);
+  }
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0);
+  c.classes = 0;
+  c.pool = Pool::mean;
 }
 
 void read_ast(const JsonObject& object, ViTConfig& c) {
@@ -353,6 +381,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_sam") {
     read_sam(vision, c);
+  } else if (type.family == "hf_vitdet") {
+    read_vitdet(vision, c, remarks);
   } else if (type.family == "hf_internvl") {
     read_internvl(vision, c);
   } else if (type.family == "hf_aimv2") {

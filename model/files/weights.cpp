@@ -191,10 +191,14 @@ class FileWeights : public ConstantSource {
       }
     }
     const bool sum = constant.parameter.module == Module::positions && constant.parts.size() == 2;
-    if (constant.parameter.module == Module::positions && (sum || stored_grid_ != grid_of(config_))) {
+    const uint64_t spare =
+        constant.parameter.module == Module::positions ? constant.parts.front().first_row : 0;
+    if (constant.parameter.module == Module::positions &&
+        (sum || spare || stored_grid_ != grid_of(config_))) {
       values_ =
           sum ? sums_of(constant.parts[0].stored->floats(), constant.parts[1].stored->floats(), config_.dim)
               : constant.parts.front().stored->floats();
+      values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(spare * config_.dim));
       // Where both axes of a square are resampled, a grid that is a part of it isn't the stored one.
       if (stored_grid_ != grid_of(config_) || config_.position_square) {
         values_ =

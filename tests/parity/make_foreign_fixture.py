@@ -35,7 +35,6 @@ TRANSFORMERS = {
     "SwinModel": "a Swin",
     "ViTMAEForPreTraining": "a masked autoencoder",
     "VideoMAEModel": "a model of videos",
-    "VitDetModel": "a ViTDet",
     "VivitModel": "a model of videos",
     "YolosModel": "a YOLOS",
 }

@@ -54,6 +54,9 @@ TOWERS = {
     "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
                ("tokens",)),
     "hf_siglip2": ("Siglip2VisionModel", {"num_patches": 16}, ("tokens", "features")),
+    "hf_vitdet": ("VitDetModel", {"num_hidden_layers": 3, "mlp_ratio": 2, "pretrain_image_size": 24, "window_size": 3,
+                                  "window_block_indices": [0, 2], "use_relative_position_embeddings": True}, ("tokens",)),
+    "hf_vitdet_plain": ("VitDetModel", {"mlp_ratio": 2, "pretrain_image_size": 32}, ("tokens",)),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
     "hf_vit_msn_classifier": ("ViTMSNForImageClassification", {"num_labels": 5}, ("logits",)),
@@ -95,7 +98,7 @@ def patches_of(pixels, side):
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
     if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
-                          transformers.MLCDVisionModel, transformers.PixtralVisionModel)):
+                          transformers.MLCDVisionModel, transformers.PixtralVisionModel, transformers.VitDetModel)):
         arguments = {}  # they do so unasked
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64

@@ -400,6 +400,45 @@ TEST_CASE("a model of spectrograms is told by its channel and its oblong table, 
   CHECK(said_family(json, "config.json") == "hf_ast");
 }
 
+TEST_CASE(
+    "a ViTDet's table is for the images that it was trained with, and which blocks have windows is said") {
+  ViTConfig config = small();
+  config.image_height = config.image_width = 64;
+  config.patch_height = config.patch_width = 8;
+  config.depth = 3;
+  config.class_token = config.final_norm = false;
+  config.pool = Pool::mean;
+  config.position_span = PositionSpan::patches;
+  config.relative_bias = RelativeBias::decomposed;
+  config.window = 3;
+  config.global_blocks = {1};
+  TensorShapes tensors;
+  const Naming naming{&family_named("hf_vitdet"), ""};
+  const TensorShapes table{{"embeddings.position_embeddings", {1, 1 + 25, 128}}};
+  for (const Parameter& parameter : parameters_of(config)) {
+    for (const FilePart& part : file_parts(parameter, config, naming, table)) tensors[part.name] = part.shape;
+  }
+  CHECK(tensors.at("embeddings.position_embeddings") == std::vector<uint64_t>{1, 26, 128});
+  CHECK(recognise(tensors, "m").family->name == "hf_vitdet");
+  CHECK(stored_positions(tensors, naming) == Grid{5, 5});
+  Json json{
+      {"model_type", "vitdet"},    {"hidden_size", 128},     {"num_attention_heads", 2},
+      {"num_hidden_layers", 3},    {"image_size", 64},       {"patch_size", 8},
+      {"pretrain_image_size", 40}, {"window_size", 3},       {"window_block_indices", {0, 2}},
+      {"dropout_prob", 0.5},       {"drop_path_rate", 0.25}, {"use_relative_position_embeddings", true}};
+  ConfigRemarks remarks;
+  const ViTConfig read = read_config(json, tensors, naming, "config.json", {}, &remarks);
+  config.stochastic_depth = 0.25;
+  check_same(read, config);
+  REQUIRE(remarks.untrained.size() == 1);
+  CHECK_THAT(remarks.untrained[0], ContainsSubstring("dropout_prob"));
+  const auto parts = match_tensors(tensors, read, naming, "m");
+  CHECK(parts.at("pos_embed") ==
+        std::vector<FilePart>{{"embeddings.position_embeddings", {1, 26, 128}, 1, 25}});
+  json["residual_block_indices"] = {1};
+  CHECK_THAT(config_refusal(json, tensors, naming), ContainsSubstring("residual_block_indices"));
+}
+
 TEST_CASE("what towers' configurations ask for is computed or refused by its name") {
   const auto tensors_of = [](const char* family) {
     ViTConfig c = small();
