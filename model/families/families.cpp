@@ -26,8 +26,8 @@ std::string tensor_name(std::string_view path, const Parameter& parameter, const
 
 bool is_token_table(Module module) {
   return module == Module::class_token || module == Module::distillation_token ||
-         module == Module::registers || module == Module::positions || module == Module::pool_latent ||
-         module == Module::rotary_class;
+         module == Module::registers || module == Module::detection_tokens || module == Module::positions ||
+         module == Module::block_positions || module == Module::pool_latent || module == Module::rotary_class;
 }
 
 // Leading ones of tokens and positions carry no meaning.
@@ -241,6 +241,11 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
       const Grid grid = stored_positions(tensors, naming);
       shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}
                                  : std::vector{uint64_t{1}, grid.height, grid.width, config.dim};
+    } else if (parameter.module == Module::block_positions && name.find("blocks.") == name.npos) {
+      // Those of all blocks but the first, one behind the other.
+      const uint64_t rows = shape[0];
+      parts.push_back({name, {config.depth - 1, 1, rows, config.dim}, (parameter.block - 1) * rows, rows});
+      continue;
     } else if (is_token_table(parameter.module)) {
       while (shape.size() < naming.family->token_rank) shape.insert(shape.begin(), 1);
     }
@@ -252,8 +257,12 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     }
     if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};
-    const bool has_spare = parameter.module == Module::positions && shape.size() == 3;
-    FilePart part{name, std::move(shape), has_spare ? naming.family->spare_positions : 0};
+    FilePart part{name, std::move(shape)};
+    if (const uint64_t spare = naming.family->spare_positions;
+        spare && parameter.module == Module::positions && part.shape.size() == 3) {
+      part.first_row = spare;
+      part.rows = part.shape[1] - spare;
+    }
     if (const Share& share = path->share; share.of > 1) {
       part.rows = part.shape[0];
       const uint64_t unit = part.rows / (share.end - share.begin);

@@ -109,8 +109,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
 struct FilePart {
   std::string name;
   std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
-  // The rows of its first axis that are the parameter's; 0: all. Of positions, what isn't used of the
-  // table's.
+  // Of its rows, along all axes but the last one, those that are the parameter's; 0: all. Of a vector its
+  // elements are.
   uint64_t first_row = 0, rows = 0;
   bool operator==(const FilePart&) const = default;
 };

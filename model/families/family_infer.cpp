@@ -23,7 +23,8 @@ class Reader {
     if (name.empty()) return nullptr;
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return nullptr;
-    if (module == Module::registers && holds_nothing(found->second)) return nullptr;
+    const bool may_be_none = module == Module::registers || module == Module::block_positions;
+    if (may_be_none && holds_nothing(found->second)) return nullptr;
     for (const uint64_t extent : found->second) {
       if (extent == 0 || extent > max_extent) fail(name, found->second, "extents from 1 to 16777216");
     }
@@ -130,7 +131,7 @@ void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) 
   const uint64_t token_count = c.class_token + c.distillation_token;
   const bool image_known = hints.image_height && hints.image_width && c.patch_height && c.patch_width;
   for (const PositionSpan span : read.family().position_spans) {
-    const uint64_t others = span == PositionSpan::all                 ? token_count + c.registers
+    const uint64_t others = span == PositionSpan::all ? token_count + c.registers + c.detection_tokens
                             : span == PositionSpan::class_and_patches ? token_count
                                                                       : 0;
     if (rows <= others || (span == PositionSpan::class_and_patches && token_count == 0)) continue;
@@ -256,6 +257,9 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   if (const auto* registers = read.find(Module::registers, Leaf::whole)) {
     c.registers = registers->size() < 2 ? 0 : (*registers)[registers->size() - 2];
   }
+  if (const auto* behind = read.find(Module::detection_tokens, Leaf::whole)) {
+    c.detection_tokens = behind->size() < 2 ? 0 : (*behind)[behind->size() - 2];
+  }
   c.depth = 0;
   while (c.depth < tensors.size() && read.has(Module::norm1, Leaf::weight, c.depth)) ++c.depth;
   if (!heads && read.has(Module::q, Leaf::weight)) heads = read.part_count(Module::q, Leaf::weight);
@@ -266,6 +270,7 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     if (heads && v[0] * heads != c.dim) c.value_width = v[0];
   }
   infer_positions(read, c, hints);
+  c.block_positions = read.has(Module::block_positions, Leaf::whole, 1);
   const uint64_t fc1 = read.get(Module::fc1, Leaf::weight, 2)[0],
                  fc2 = read.get(Module::fc2, Leaf::weight, 2)[1];
   c.mlp_hidden = fc2;

@@ -24,8 +24,11 @@ const Family& timm() {
                 {Module::distillation_token, {"dist_token"}},
                 {Module::registers, {"reg_token"}},
                 {Module::positions, {"pos_embed"}},
+                // As Vitrine writes what timm's models don't have.
+                {Module::detection_tokens, {"det_token"}},
+                {Module::block_positions, {"blocks.*.pos_embed"}},
+                {Module::rotary_class, {"rope.class_token"}},
                 {Module::rotary_frequencies, {"rope.freqs"}},
-                {Module::rotary_class, {"rope.class_token"}},  // as Vitrine writes it
                 {Module::relative_bias,
                  {"blocks.*.attn.rel_pos"},
                  {"blocks.*.attn.relative_position_bias_table"}},
@@ -216,7 +219,7 @@ const Family& myvit() {
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
   // before it, and InternVL before ViT.
-  static const std::array<const Family*, 24> families{&meta_dinov3(),
+  static const std::array<const Family*, 25> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
                                                       &hugging_face_vitdet(),
@@ -227,6 +230,7 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_beit(),
                                                       &hugging_face_internvl(),
                                                       &hugging_face_ast(),
+                                                      &hugging_face_yolos(),
                                                       &hugging_face_vit(),
                                                       &hugging_face_dinov2(),
                                                       &hugging_face_mlcd(),

@@ -43,7 +43,6 @@ const std::vector<Foreign>& kinds() {
        {},
        {"sam_hq", "sam_hq_vision_model"}},
       {"a CaiT", "class attention behind the blocks is", {{{"blocks_token_only.0.norm1.weight"}}}},
-      {"a YOLOS", "detection tokens are", {{{"embeddings.detection_tokens"}}}, {"yolos"}},
       {"an InternViT under its publisher's own names",
        "these names are",
        {{{"layers.0.ls1"}, {"layers.0.attn.qkv.weight"}}},

@@ -89,6 +89,23 @@ const Family& hugging_face_ast() {
   return family;
 }
 
+const Family& hugging_face_yolos() {
+  static const Family family = [] {
+    Family yolos = hugging_face_vit();
+    yolos.name = "hf_yolos";
+    yolos.title = "Hugging Face YOLOS";
+    yolos.landmarks.emplace_back("embeddings.detection_tokens");
+    std::erase_if(yolos.paths, [](const ModulePath& path) {
+      return path.module == Module::head || path.module == Module::distillation_head;
+    });
+    yolos.paths.push_back({Module::detection_tokens, {"~embeddings.detection_tokens"}});
+    yolos.paths.push_back({Module::block_positions, {"~encoder.mid_position_embeddings"}});
+    yolos.unused.insert(yolos.unused.end(), {"class_labels_classifier.*", "bbox_predictor.*"});
+    return yolos;
+  }();
+  return family;
+}
+
 const Family& hugging_face_dinov2() {
   static const Family family{
       .name = "hf_dinov2",

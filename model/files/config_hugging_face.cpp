@@ -49,6 +49,7 @@ constexpr Type types[] = {
     {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
     {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
     {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
+    {"yolos", "hf_yolos", 16, Activation::gelu, 1e-12},
     {"vitdet", "hf_vitdet", 16, Activation::gelu, 1e-6},
     {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
     {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
@@ -275,6 +276,19 @@ void read_vitdet(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks)
   c.pool = Pool::mean;
 }
 
+void read_yolos(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  c.detection_tokens = object.whole("num_detection_tokens").value_or(100);
+  c.block_positions = c.depth > 1 && object.flag("use_mid_position_embeddings").value_or(true);
+  c.positions = Positions::learned;
+  c.position_span = PositionSpan::all;
+  c.classes = 0;
+  c.pool = Pool::token;
+  const Json* classes = object.find("architectures");
+  if (classes && *classes == Json{"YolosForObjectDetection"})
+    remarks.assumed.push_back(
+        object.file() + ": the heads of classes and boxes are not computed, the tokens that they see are");
+}
+
 void read_ast(const JsonObject& object, ViTConfig& c) {
   if (const Json* channels = object.find("num_channels")) {
     if (*channels != 1) object.fail("num_channels", *channels, "1, all that its library computes");
@@ -294,6 +308,9 @@ void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width
   if (type && type->family == "hf_ast") {  // frequencies are rows
     height = vision.whole("num_mel_bins").value_or(128);
     width = vision.whole("max_length").value_or(1024);
+  } else if (type && type->family == "hf_yolos" && !vision.find("image_size")) {
+    height = 512;
+    width = 864;
   } else if (type && type->family == "hf_siglip2") {  // the square of which its positions are
     const auto places = static_cast<double>(vision.whole("num_patches").value_or(256));
     height = width =
@@ -357,7 +374,7 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
   if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2" ||
-      type.family == "hf_ast") {
+      type.family == "hf_ast" || type.family == "hf_yolos") {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
@@ -381,6 +398,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_sam") {
     read_sam(vision, c);
+  } else if (type.family == "hf_yolos") {
+    read_yolos(vision, c, remarks);
   } else if (type.family == "hf_vitdet") {
     read_vitdet(vision, c, remarks);
   } else if (type.family == "hf_internvl") {

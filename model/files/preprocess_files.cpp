@@ -216,6 +216,7 @@ std::string_view another_way(std::string_view family) {
        {std::pair<std::string_view, std::string_view>{
             "hf_sam", "SAM's own pictures, whose longer side is scaled and the rest filled up,"},
         {"hf_janus", "Janus' own pictures, whose longer side is scaled and the rest filled up,"},
+        {"hf_yolos", "YOLOS' own pictures, which keep the shape that they have,"},
         {"hf_vitdet", "pictures as a detector around it has them"},
         {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"},
         {"hf_siglip2", "NaFlex's own pictures, which keep the shape that they have,"}}) {

@@ -135,6 +135,12 @@ std::vector<float> channels_first(std::span<const float> values, const Shape& sh
   return turned;
 }
 
+uint64_t rows_of(const std::vector<uint64_t>& shape) {
+  uint64_t rows = shape.front();
+  for (size_t axis = 1; axis + 1 < shape.size(); ++axis) rows *= shape[axis];
+  return rows;
+}
+
 class FileWeights : public ConstantSource {
  public:
   // `stored_grid`: the grid of patches that learned positions in the file are for.
@@ -182,7 +188,7 @@ class FileWeights : public ConstantSource {
       }
       parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
       if (rows) {
-        const size_t row = parts.back().bytes.size() / stored->info->shape[0];
+        const size_t row = parts.back().bytes.size() / rows_of(stored->info->shape);
         parts.back().bytes = parts.back().bytes.subspan(first_row * row, rows * row);
       }
       if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
@@ -190,20 +196,17 @@ class FileWeights : public ConstantSource {
               "' holds a NaN, expected finite weights");
       }
     }
-    const bool sum = constant.parameter.module == Module::positions && constant.parts.size() == 2;
-    const uint64_t spare =
-        constant.parameter.module == Module::positions ? constant.parts.front().first_row : 0;
-    if (constant.parameter.module == Module::positions &&
-        (sum || spare || stored_grid_ != grid_of(config_))) {
-      values_ =
-          sum ? sums_of(constant.parts[0].stored->floats(), constant.parts[1].stored->floats(), config_.dim)
-              : constant.parts.front().stored->floats();
-      values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(spare * config_.dim));
+    const bool positions = constant.parameter.module == Module::positions ||
+                           constant.parameter.module == Module::block_positions;
+    const bool sum = positions && constant.parts.size() == 2;
+    if (positions && (sum || stored_grid_ != grid_of(config_))) {
+      values_ = floats_of(constant.parts[0]);
+      if (sum) values_ = sums_of(values_, floats_of(constant.parts[1]), config_.dim);
       // Where both axes of a square are resampled, a grid that is a part of it isn't the stored one.
       if (stored_grid_ != grid_of(config_) || config_.position_square) {
-        values_ =
-            resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
-                             {config_.position_resize, config_.position_offset, config_.position_square});
+        values_ = resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
+                                   {config_.position_resize, config_.position_offset,
+                                    config_.detection_tokens, config_.position_square});
       }
       return {part_of(values_)};
     }
@@ -225,6 +228,19 @@ class FileWeights : public ConstantSource {
   }
 
  private:
+  struct Part {
+    const StoredTensor* stored = nullptr;  // none: zeros
+    uint64_t first_row = 0, rows = 0;      // 0 rows: all
+  };
+
+  static std::vector<float> floats_of(const Part& part) {
+    std::vector<float> floats = part.stored->floats();
+    if (part.rows == 0) return floats;
+    const size_t row = floats.size() / rows_of(part.stored->info->shape);
+    const auto first = floats.begin() + static_cast<std::ptrdiff_t>(part.first_row * row);
+    return {first, first + static_cast<std::ptrdiff_t>(part.rows * row)};
+  }
+
   // Of a parameter that is one tensor.
   std::vector<float> stored_values(const std::string& name) const {
     const auto found = constants_.find(name);
@@ -234,10 +250,6 @@ class FileWeights : public ConstantSource {
     return found->second.parts.front().stored->floats();
   }
 
-  struct Part {
-    const StoredTensor* stored = nullptr;  // none: zeros
-    uint64_t first_row = 0, rows = 0;      // 0 rows: all
-  };
   struct Constant {
     Parameter parameter;
     std::vector<Part> parts;

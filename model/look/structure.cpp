@@ -15,12 +15,15 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 45> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 48> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
     {"patch_embed.backbone", "convolutions between the image and its patches"},
     {"tokens", "puts the class token and the like in front, and adds positions"},
+    {"tokens.repeat", "the detection tokens, for each image"},
+    {"tokens.detection", "these behind the patches"},
+    {"positions", "positions added"},
     {"norm_pre", "each token normalised"},
     {"blocks", "the encoder"},
     {"norm1", "each token normalised, for the attention"},

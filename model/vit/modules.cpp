@@ -463,6 +463,8 @@ Block::Block(const ViTConfig& config, std::string name, uint64_t index)
     : ModuleBase(config, std::move(name)),
       attention_(attention_config(config, index), path("attn")),
       mlp_(config, path("mlp")) {
+  if (config.block_positions && index > 0)
+    declare(Module::block_positions, Leaf::whole, "pos_embed", {config.position_rows(), config.dim});
   declare_norm(Module::norm1, "norm1");
   declare_all_of(attention_);
   if (config.layer_scale) declare(Module::scale1, Leaf::whole, "ls1.gamma", {config.dim});
@@ -483,6 +485,8 @@ ValueId Block::behind(GraphBuilder& builder, std::string_view norm_at, ValueId b
 }
 
 BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps) const {
+  if (has("pos_embed"))
+    x = add(builder.graph(), path("positions"), x, constant(builder, "pos_embed", DType::f32));
   BlockValues out{.in = x};
   if (config_.post_norm) {
     out.normed1 = x;

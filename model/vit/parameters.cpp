@@ -36,8 +36,12 @@ std::string_view canonical_path(Module module) {
       return "dist_token";
     case Module::registers:
       return "reg_token";
+    case Module::detection_tokens:
+      return "det_token";
     case Module::positions:
       return "pos_embed";
+    case Module::block_positions:
+      return "blocks.*.pos_embed";
     case Module::rotary:
       return "rope";
     case Module::rotary_frequencies:

@@ -100,11 +100,13 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("class_token", c.class_token);
   visit("distillation_token", c.distillation_token);
   visit("registers", c.registers);
+  visit("detection_tokens", c.detection_tokens);
   visit("positions", c.positions);
   visit("position_span", c.position_span);
   visit("position_resize", c.position_resize);
   visit("position_offset", c.position_offset);
   visit("position_square", c.position_square);
+  visit("block_positions", c.block_positions);
   visit("pre_norm", c.pre_norm);
   visit("rotary", c.rotary);
   visit("rotary_base", c.rotary_base);
@@ -404,7 +406,7 @@ double flops(const ViTConfig& c, uint64_t batch) {
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {
-    const double p = static_cast<double>(c.tokens() - c.first_pooled());
+    const double p = static_cast<double>(c.pooled_tokens());
     if (c.pool_query) shared = d * d;
     total += p * d * 2 * d + 2 * p * d + d * d;  // k and v, attention, W_o
     if (c.pool_mlp) total += 2 * d * static_cast<double>(c.pooling_hidden());

@@ -74,16 +74,18 @@ struct ViTConfig {
   uint64_t stem_width = 64;                  // channels behind its first layers
   std::array<uint64_t, 4> stem_blocks = {};  // of each of its stages, those that there are
 
-  // Tokens, in the order class, distillation, registers, patches.
+  // Tokens, in the order class, distillation, registers, patches, detection.
   bool class_token = true;
   bool distillation_token = false;
   uint64_t registers = 0;
+  uint64_t detection_tokens = 0;
   Positions positions = Positions::learned;
   PositionSpan position_span = PositionSpan::all;
   PositionResize position_resize = PositionResize::bicubic;
   double position_offset =
       0;  // added to the new grid's extents when it is resampled: model/vit/position_table.h
   bool position_square = false;  // resampled to the square of the longer side, of which the grid is a corner
+  bool block_positions = false;  // each block but the first adds others of its own in front
   bool pre_norm = false;         // a LayerNorm in front of the first block
 
   // Rotary positions, of patches alone: queries and keys are turned by angles, those of the first half of the
@@ -178,7 +180,10 @@ struct ViTConfig {
   uint64_t seen_width() const { return (grid_width() - 1) * stride_width() + patch_width; }
   uint64_t patches() const { return grid_height() * grid_width(); }
   uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
-  uint64_t tokens() const { return prefix_tokens() + patches(); }
+  uint64_t tokens() const { return prefix_tokens() + patches() + detection_tokens; }
+  bool is_patch(uint64_t token) const {
+    return token >= prefix_tokens() && token < prefix_tokens() + patches();
+  }
   uint64_t position_rows() const;
   uint64_t head_key_width() const { return key_width ? key_width : dim / heads; }
   uint64_t head_value_width() const { return value_width ? value_width : dim / heads; }
@@ -190,6 +195,7 @@ struct ViTConfig {
   uint64_t pooling_hidden() const { return pool_hidden ? pool_hidden : mlp_width(); }
   // Which tokens are pooled where it isn't one alone.
   uint64_t first_pooled() const { return pool_prefix ? 0 : prefix_tokens(); }
+  uint64_t pooled_tokens() const { return pool_prefix ? tokens() : patches(); }
   uint64_t result_width() const { return neck ? neck : dim; }  // of the tokens that are pooled
   uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : result_width(); }
   bool sees_all(uint64_t block) const;  // of that many blocks in front of it

@@ -43,6 +43,18 @@ void check_image(const Checker& check, const ViTConfig& c) {
       "patches overlap or lie apart and stem is " + std::string(name_of(c.stem)) + ", expected stem=none");
   check.range("channels", c.channels, 1, 1024);
   check.range("registers", c.registers, 0, 4096);
+  check.range("detection_tokens", c.detection_tokens, 0, 4096);
+  check.require(c.detection_tokens == 0 || c.positions == Positions::none ||
+                    (c.positions == Positions::learned && c.position_span == PositionSpan::all),
+                "detection_tokens is " + std::to_string(c.detection_tokens) +
+                    ", expected positions=learned and position_span=all beside it, or positions=none");
+  check.require(
+      c.detection_tokens == 0 || (c.rotary == Rotary::none && c.relative_bias == RelativeBias::none &&
+                                  c.window == 0 && c.neck == 0 && c.pool != Pool::attention),
+      "detection_tokens is " + std::to_string(c.detection_tokens) +
+          ", expected no rotary, relative_bias, window or neck beside it, and no pooling by attention");
+  check.require(!c.block_positions || c.positions == Positions::learned,
+                "block_positions is true, expected positions=learned beside it");
   check.require(
       c.position_offset >= 0 && c.position_offset < 1,
       "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");

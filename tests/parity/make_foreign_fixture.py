@@ -36,7 +36,6 @@ TRANSFORMERS = {
     "ViTMAEForPreTraining": "a masked autoencoder",
     "VideoMAEModel": "a model of videos",
     "VivitModel": "a model of videos",
-    "YolosModel": "a YOLOS",
 }
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2, "vision_output_dim": 32,
          "decoder_hidden_size": 32, "decoder_num_hidden_layers": 1, "decoder_num_attention_heads": 2, "decoder_intermediate_size": 48}

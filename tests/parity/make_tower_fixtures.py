@@ -54,6 +54,8 @@ TOWERS = {
     "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
                ("tokens",)),
     "hf_siglip2": ("Siglip2VisionModel", {"num_patches": 16}, ("tokens", "features")),
+    "hf_yolos": ("YolosModel", {"num_hidden_layers": 3, "image_size": [32, 40], "num_detection_tokens": 3}, ("tokens",)),
+    "hf_yolos_plain": ("YolosModel", {"image_size": [32, 32], "num_detection_tokens": 2, "use_mid_position_embeddings": False}, ("tokens",)),
     "hf_vitdet": ("VitDetModel", {"num_hidden_layers": 3, "mlp_ratio": 2, "pretrain_image_size": 24, "window_size": 3,
                                   "window_block_indices": [0, 2], "use_relative_position_embeddings": True}, ("tokens",)),
     "hf_vitdet_plain": ("VitDetModel", {"mlp_ratio": 2, "pretrain_image_size": 32}, ("tokens",)),
@@ -98,7 +100,7 @@ def patches_of(pixels, side):
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
     if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
-                          transformers.MLCDVisionModel, transformers.PixtralVisionModel, transformers.VitDetModel)):
+                          transformers.MLCDVisionModel, transformers.PixtralVisionModel, transformers.VitDetModel, transformers.YolosModel)):
         arguments = {}  # they do so unasked
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64
@@ -129,7 +131,8 @@ def write(folder, name, model, tower, kept, channels=3, projection=None):
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     random = np.random.default_rng([ord(c) for c in name])
-    size = (model.config.num_mel_bins, model.config.max_length) if name.startswith("hf_ast") else (32, 32)
+    size = (32, 40) if name == "hf_yolos" else (32, 32)
+    size = (model.config.num_mel_bins, model.config.max_length) if name.startswith("hf_ast") else size
     images = random.standard_normal((2, 1 if name.startswith("hf_ast") else channels, *size)).astype(np.float32)
     save_array(folder / "input.npy", images, np.float32)
     tower = tower.double()

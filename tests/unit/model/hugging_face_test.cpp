@@ -439,6 +439,42 @@ TEST_CASE(
   CHECK_THAT(config_refusal(json, tensors, naming), ContainsSubstring("residual_block_indices"));
 }
 
+TEST_CASE("a YOLOS has tokens behind its patches, and positions in front of its later blocks") {
+  for (const bool again : {false, true}) {
+    ViTConfig config = small();
+    config.image_height = config.image_width = 32;
+    config.patch_height = config.patch_width = 8;
+    config.depth = 3;
+    config.eps = 1e-12;
+    config.detection_tokens = 5;
+    config.block_positions = again;
+    TensorShapes tensors = checkpoint(config, "hf_yolos", "vit.");
+    CHECK(tensors.at("vit.embeddings.position_embeddings") == std::vector<uint64_t>{1, 22, 128});
+    const std::string mid = "vit.encoder.mid_position_embeddings";
+    CHECK(tensors.contains(mid) == again);
+    if (again) CHECK(tensors.at(mid) == std::vector<uint64_t>{2, 1, 22, 128});
+    tensors["bbox_predictor.layers.0.weight"] = {128, 128};
+    const Naming naming = check_read(tensors, "hf_yolos", config);
+    if (again) {
+      const auto parts = match_tensors(tensors, config, naming, "m");
+      CHECK(parts.at("blocks.2.pos_embed") == std::vector<FilePart>{{mid, {2, 1, 22, 128}, 22, 22}});
+      CHECK(!parts.contains("blocks.0.pos_embed"));
+    }
+  }
+  ViTConfig config = small();
+  config.detection_tokens = 100;
+  const TensorShapes tensors = checkpoint(config, "hf_yolos", "");
+  ConfigRemarks remarks;
+  const Json json{{"model_type", "yolos"}, {"architectures", {"YolosForObjectDetection"}}};
+  const ViTConfig read =
+      read_config(json, tensors, {&family_named("hf_yolos"), ""}, "config.json", {}, &remarks);
+  CHECK(read.image_width == 864);
+  CHECK(read.block_positions);
+  CHECK(read.detection_tokens == 100);
+  REQUIRE(remarks.assumed.size() == 1);
+  CHECK_THAT(remarks.assumed[0], ContainsSubstring("classes and boxes"));
+}
+
 TEST_CASE("what towers' configurations ask for is computed or refused by its name") {
   const auto tensors_of = [](const char* family) {
     ViTConfig c = small();
