@@ -39,6 +39,9 @@ bool same_shape(Module module, std::span<const uint64_t> found, std::span<const 
   return std::ranges::equal(found, expected);
 }
 
+// Its patch projection is [dim, channels, frames, height, width].
+bool sees_videos(const Naming& naming) { return naming.family->name == "hf_video"; }
+
 // The shapes of a parameter's parts; their first axes add up to the parameter's.
 std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& config, size_t part,
                                  size_t parts) {
@@ -254,6 +257,12 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
         parts.insert(parts.end(), repeated.begin(), repeated.end());
         continue;
       }
+    }
+    if (const auto stored = tensors.find(name); sees_videos(naming) && parameter.module == Module::patch &&
+                                                shape.size() == 4 && stored != tensors.end() &&
+                                                stored->second.size() == 5 && stored->second[2] != 0) {
+      const uint64_t frames = stored->second[2];
+      shape = {shape[0], shape[1] / frames, frames, shape[2], shape[3]};
     }
     if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};

@@ -233,9 +233,15 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   const Reader read(tensors, naming, file);
   c.eps = naming.family->eps;
   c.position_resize = naming.family->position_resize;
-  const auto& patch = read.get(Module::patch, Leaf::weight, naming.family->linear_patches ? 2 : 4);
+  const bool tubelets = naming.family->name == "hf_video";
+  const size_t rank = naming.family->linear_patches ? 2 : tubelets ? 5 : 4;
+  const auto& patch = read.get(Module::patch, Leaf::weight, rank);
   c.dim = patch[0];
-  if (!naming.family->linear_patches) {
+  if (tubelets) {  // several frames are as many times the channels
+    c.channels = patch[1] * patch[2];
+    c.patch_height = patch[3];
+    c.patch_width = patch[4];
+  } else if (!naming.family->linear_patches) {
     c.channels = patch[1];
     c.patch_height = patch[2];
     c.patch_width = patch[3];

@@ -219,7 +219,7 @@ const Family& myvit() {
 std::span<const Family* const> all_families() {
   // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
   // before it, and InternVL before ViT.
-  static const std::array<const Family*, 25> families{&meta_dinov3(),
+  static const std::array<const Family*, 26> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
                                                       &hugging_face_vitdet(),
@@ -231,6 +231,7 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_internvl(),
                                                       &hugging_face_ast(),
                                                       &hugging_face_yolos(),
+                                                      &hugging_face_video(),
                                                       &hugging_face_vit(),
                                                       &hugging_face_dinov2(),
                                                       &hugging_face_mlcd(),

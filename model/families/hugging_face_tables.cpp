@@ -37,6 +37,10 @@ bool has_overlapping_patches(const TensorShapes& tensors, const std::string& pre
   return whole_root(positions->second[1] - 2) == 0;
 }
 
+bool has_tubelets(const TensorShapes& tensors, const std::string& prefix) {
+  return tensors.at(prefix + "embeddings.patch_embeddings.projection.weight").size() == 5;
+}
+
 bool has_linear_patches(const TensorShapes& tensors, const std::string& prefix) {
   return tensors.at(prefix + "embeddings.patch_embedding.weight").size() == 2;
 }
@@ -102,6 +106,21 @@ const Family& hugging_face_yolos() {
     yolos.paths.push_back({Module::block_positions, {"~encoder.mid_position_embeddings"}});
     yolos.unused.insert(yolos.unused.end(), {"class_labels_classifier.*", "bbox_predictor.*"});
     return yolos;
+  }();
+  return family;
+}
+
+const Family& hugging_face_video() {
+  static const Family family = [] {
+    Family video = hugging_face_vit();
+    video.name = "hf_video";
+    video.title = "Hugging Face VideoMAE or ViViT";
+    video.fits = has_tubelets;
+    video.told_by_config = "how many frames it sees and how large they are is";
+    std::ranges::find(video.paths, Module::qkv, &ModulePath::module)->biases = {
+        "~encoder.layer.*.attention.attention.q_bias", "", "~encoder.layer.*.attention.attention.v_bias"};
+    video.paths.push_back({Module::fc_norm, {"fc_norm."}});
+    return video;
   }();
   return family;
 }

@@ -16,6 +16,7 @@ const Family& hugging_face_siglip();
 const Family& hugging_face_siglip2();  // its NaFlex
 const Family& hugging_face_ast();
 const Family& hugging_face_yolos();
+const Family& hugging_face_video();  // VideoMAE and ViViT
 const Family& hugging_face_owlvit();
 const Family& hugging_face_blip();  // BLIP's and BLIP-2's
 const Family& hugging_face_internvl();

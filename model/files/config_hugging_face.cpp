@@ -50,6 +50,8 @@ constexpr Type types[] = {
     {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
     {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
     {"yolos", "hf_yolos", 16, Activation::gelu, 1e-12},
+    {"videomae", "hf_video", 16, Activation::gelu, 1e-12},
+    {"vivit", "hf_video", 16, Activation::gelu_tanh, 1e-6},
     {"vitdet", "hf_vitdet", 16, Activation::gelu, 1e-6},
     {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
     {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
@@ -100,8 +102,8 @@ uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
       object.fail("architectures", *names, "a list of class names");
     }
     const auto name = names->front().get<std::string>();
-    constexpr std::array kinds =
-        std::to_array<std::string_view>({"ForImageClassification", "ForAudioClassification"});
+    constexpr std::array kinds = std::to_array<std::string_view>(
+        {"ForImageClassification", "ForAudioClassification", "ForVideoClassification"});
     has_head =
         std::ranges::any_of(kinds, [&](std::string_view kind) { return name.find(kind) != name.npos; });
   }
@@ -289,6 +291,55 @@ void read_yolos(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) 
         object.file() + ": the heads of classes and boxes are not computed, the tokens that they see are");
 }
 
+// Of how many frames one is, and how many follow each other.
+struct Tubelets {
+  uint64_t frames = 2, height = 16, width = 16, count = 0;
+};
+Tubelets tubelets_of(const JsonObject& object) {
+  Tubelets t;
+  const bool three = object.text("model_type") == "vivit";  // sides in one list, else a number of frames
+  const Json* size = object.find("tubelet_size");
+  if (three && size) {
+    const std::vector<uint64_t> sides = whole_list(object, "tubelet_size", *size);
+    if (sides.size() != 3) object.fail("tubelet_size", *size, "[frames, height, width]");
+    t.frames = sides[0];
+    t.height = sides[1];
+    t.width = sides[2];
+  } else if (!three) {
+    t.frames = object.whole("tubelet_size").value_or(2);
+    object.sides("patch_size", t.height, t.width);
+  }
+  if (t.frames == 0) object.fail("tubelet_size", *size, "a frame at least");
+  const uint64_t frames = object.whole("num_frames").value_or(three ? 32 : 16);
+  t.count = frames / t.frames;
+  if (t.count == 0) object.fail("num_frames", frames, "as many as a tubelet has");
+  return t;
+}
+
+// A video is a picture of its tubelets, one below the other, whose frames are channels.
+void read_video(const JsonObject& object, ViTConfig& c) {
+  const Tubelets t = tubelets_of(object);
+  c.channels *= t.frames;
+  c.patch_height = t.height;
+  c.patch_width = t.width;
+  if (const uint64_t rows = c.image_height / t.count; rows % t.height != 0)
+    object.fail("image_size", rows,
+                "whole patches of " + std::to_string(t.height) + ", all that this version computes");
+  if (object.text("model_type") == "vivit") {
+    c.pool = Pool::token;
+    return;
+  }
+  c.positions = Positions::sincos;
+  c.position_span = PositionSpan::all;
+  c.qkv_bias = object.flag("qv_bias").value_or(true);
+  c.key_bias = !c.qkv_bias;
+  const bool mean = object.flag("use_mean_pooling").value_or(true);
+  c.final_norm = !mean;
+  c.fc_norm = mean && c.classes > 0;
+  if (c.fc_norm) c.final_eps = 1e-5;  // whatever layer_norm_eps is
+  c.pool = mean ? Pool::mean : Pool::first;
+}
+
 void read_ast(const JsonObject& object, ViTConfig& c) {
   if (const Json* channels = object.find("num_channels")) {
     if (*channels != 1) object.fail("num_channels", *channels, "1, all that its library computes");
@@ -308,6 +359,11 @@ void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width
   if (type && type->family == "hf_ast") {  // frequencies are rows
     height = vision.whole("num_mel_bins").value_or(128);
     width = vision.whole("max_length").value_or(1024);
+  } else if (type && type->family == "hf_video") {
+    const Tubelets t = tubelets_of(vision);
+    height = width = type->sizes.image_size;
+    vision.sides("image_size", height, width);
+    height *= t.count;
   } else if (type && type->family == "hf_yolos" && !vision.find("image_size")) {
     height = 512;
     width = 864;
@@ -374,7 +430,7 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
   if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2" ||
-      type.family == "hf_ast" || type.family == "hf_yolos") {
+      type.family == "hf_ast" || type.family == "hf_yolos" || type.family == "hf_video") {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
@@ -398,6 +454,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_sam") {
     read_sam(vision, c);
+  } else if (type.family == "hf_video") {
+    read_video(vision, c);
   } else if (type.family == "hf_yolos") {
     read_yolos(vision, c, remarks);
   } else if (type.family == "hf_vitdet") {

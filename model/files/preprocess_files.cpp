@@ -412,6 +412,12 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     if ((model_type.empty() || wraps_timm(object)) && object.find("architecture"))
       return read_timm_preprocess(json, config, shown(general));
   }
+  if (family == "hf_video") {
+    throw Error(ErrorCode::bad_file,
+                shown(path) +
+                    ": it sees videos, which pictures and video files aren't made to; expected "
+                    "vitrine run with an array of their tubelets");
+  }
   if (family == "hf_ast") {
     throw Error(ErrorCode::bad_file,
                 shown(path) +

@@ -135,6 +135,18 @@ std::vector<float> channels_first(std::span<const float> values, const Shape& sh
   return turned;
 }
 
+// [outputs, channels, frames, pixels] as [outputs, frames, channels, pixels].
+std::vector<float> frames_first(std::span<const float> values, const std::vector<uint64_t>& stored) {
+  const uint64_t channels = stored[1], frames = stored[2], pixels = stored[3] * stored[4];
+  std::vector<float> turned(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t pixel = i % pixels, frame = i / pixels % frames, channel = i / pixels / frames % channels;
+    const uint64_t output = i / pixels / frames / channels;
+    turned[((output * frames + frame) * channels + channel) * pixels + pixel] = values[i];
+  }
+  return turned;
+}
+
 uint64_t rows_of(const std::vector<uint64_t>& shape) {
   uint64_t rows = shape.front();
   for (size_t axis = 1; axis + 1 < shape.size(); ++axis) rows *= shape[axis];
@@ -218,6 +230,12 @@ class FileWeights : public ConstantSource {
         values_ = resize_relative(stored.floats(), stored.info->shape[0], shape[0]);
         return {part_of(values_)};
       }
+    }
+    if (constant.parameter.module == Module::patch && constant.parameter.leaf == Leaf::weight &&
+        constant.parts.front().stored->info->shape.size() == 5) {
+      const StoredTensor& stored = *constant.parts.front().stored;
+      values_ = frames_first(stored.floats(), stored.info->shape);
+      return {part_of(values_)};
     }
     if (channels_last_ && constant.parameter.module == Module::patch &&
         constant.parameter.leaf == Leaf::weight) {

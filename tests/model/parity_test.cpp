@@ -68,7 +68,7 @@ std::vector<std::string> check_fixture(const std::filesystem::path& fixture) {
   const ViTConfig& c = model.config;
   const bool of_a_grid = c.relative_bias == RelativeBias::own || c.relative_bias == RelativeBias::shared;
   // Of these transformers refuses other sizes than their own.
-  const bool refused = model.family == "hf_sam" || model.family == "hf_ast" ||
+  const bool refused = model.family == "hf_sam" || model.family == "hf_ast" || model.family == "hf_video" ||
                        (model.family == "hf_aimv2" && c.positions == Positions::learned);
   const bool one_size = (of_a_grid && c.relative_hidden == 0) || refused;
   const bool any_size = c.relative_bias == RelativeBias::decomposed || c.positions == Positions::learned ||

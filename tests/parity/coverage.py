@@ -23,7 +23,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
-from make_tower_fixtures import patches_of
+from make_tower_fixtures import frames_of, patches_of, tubelet_of
 
 LIMIT = 2e-5
 MOST_PARAMETERS = 1_000_000_000
@@ -163,12 +163,16 @@ def cover_transformers(name, program, scratch):
     model.save_pretrained(folder)
     image = scratch / "image.npy"
     shape = (1, 1, config.num_mel_bins, config.max_length) if name.startswith("AST") else (1, 3, 64, 64)
+    if hasattr(config, "num_frames"):
+        shape = (1, 3 * tubelet_of(config), 64 * (config.num_frames // tubelet_of(config)), 64)
     np.save(image, np.random.default_rng(0).standard_normal(shape).astype(np.float32))
     pixels = torch.from_numpy(np.load(image)).double()
     arguments = {"noise": torch.arange(64.0)[None]} if "MAE" in name else {}
     extra = ()
     if name.startswith("AST"):
         pixels = pixels[:, 0].transpose(1, 2)
+    if hasattr(config, "num_frames"):
+        pixels = frames_of(pixels, config)
     if name == "Siglip2VisionModel":
         pixels, arguments = patches_of(pixels, 8)
         extra = ("--image-size", "64")

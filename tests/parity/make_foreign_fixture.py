@@ -34,8 +34,8 @@ TRANSFORMERS = {
     "SegformerModel": "stages",
     "SwinModel": "a Swin",
     "ViTMAEForPreTraining": "a masked autoencoder",
-    "VideoMAEModel": "a model of videos",
-    "VivitModel": "a model of videos",
+    "VideoMAEForPreTraining": "a masked autoencoder",
+    "VJEPA2Model": "a model of videos",
 }
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2, "vision_output_dim": 32,
          "decoder_hidden_size": 32, "decoder_num_hidden_layers": 1, "decoder_num_attention_heads": 2, "decoder_intermediate_size": 48}

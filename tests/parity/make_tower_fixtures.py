@@ -59,6 +59,12 @@ TOWERS = {
     "hf_vitdet": ("VitDetModel", {"num_hidden_layers": 3, "mlp_ratio": 2, "pretrain_image_size": 24, "window_size": 3,
                                   "window_block_indices": [0, 2], "use_relative_position_embeddings": True}, ("tokens",)),
     "hf_vitdet_plain": ("VitDetModel", {"mlp_ratio": 2, "pretrain_image_size": 32}, ("tokens",)),
+    "hf_videomae": ("VideoMAEModel", {"num_frames": 6, "tubelet_size": 2}, ("tokens",)),
+    "hf_videomae_classifier": ("VideoMAEForVideoClassification", {"num_frames": 4, "tubelet_size": 2, "num_labels": 5}, ("logits",)),
+    "hf_videomae_first": ("VideoMAEForVideoClassification", {"num_frames": 4, "tubelet_size": 4, "num_labels": 5, "qv_bias": False,
+                                                             "use_mean_pooling": False}, ("logits",)),
+    "hf_vivit": ("VivitModel", {"num_frames": 4, "tubelet_size": [2, 8, 16]}, ("tokens",)),
+    "hf_vivit_classifier": ("VivitForVideoClassification", {"num_frames": 4, "tubelet_size": [2, 8, 8], "num_labels": 5}, ("logits",)),
     "hf_vit_mae": ("ViTMAEModel", {"mask_ratio": 0.0}, ("tokens",)),
     "hf_vit_msn": ("ViTMSNModel", {}, ("tokens",)),
     "hf_vit_msn_classifier": ("ViTMSNForImageClassification", {"num_labels": 5}, ("logits",)),
@@ -69,7 +75,8 @@ WHOLE = {
     "hf_aimv2_whole": ("Aimv2Model", {}, {"max_position_embeddings": 8}),
     "hf_altclip": ("AltCLIPModel", {}, {"max_position_embeddings": 16, "project_dim": 16}),
 }
-FIXED_SIZE = ("hf_ast", "hf_ast_classifier", "hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
+VIDEOS = ("hf_videomae", "hf_videomae_classifier", "hf_videomae_first", "hf_vivit", "hf_vivit_classifier")
+FIXED_SIZE = (*VIDEOS, "hf_ast", "hf_ast_classifier", "hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
@@ -97,6 +104,19 @@ def patches_of(pixels, side):
                                                     "spatial_shapes": torch.tensor([[rows, columns]] * count)}
 
 
+def tubelet_of(config):
+    return config.tubelet_size if isinstance(config.tubelet_size, int) else config.tubelet_size[0]
+
+
+def frames_of(pixels, config):
+    """[count, frames, channels, height, width] of a picture of tubelets, which lie one below the other with their frames as channels."""
+    frames = tubelet_of(config)
+    count, _, height, width = pixels.shape
+    tubelets = config.num_frames // frames
+    cut = pixels.reshape(count, frames, -1, tubelets, height // tubelets, width).permute(0, 3, 1, 2, 4, 5)
+    return cut.reshape(count, config.num_frames, -1, height // tubelets, width)
+
+
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
     if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
@@ -110,6 +130,8 @@ def results(tower, images, resized, kept):
         pixels = pixels[:, 0].transpose(1, 2)  # times are rows there
     if isinstance(tower, transformers.Siglip2VisionModel):
         pixels, arguments = patches_of(pixels, tower.config.patch_size)
+    if hasattr(tower.config, "num_frames"):
+        pixels, arguments = frames_of(pixels, tower.config), {}
     with torch.no_grad():
         out = tower(pixels, **arguments)
     named = {"tokens": "last_hidden_state", "features": "pooler_output", "logits": "logits"}
@@ -133,7 +155,10 @@ def write(folder, name, model, tower, kept, channels=3, projection=None):
     random = np.random.default_rng([ord(c) for c in name])
     size = (32, 40) if name == "hf_yolos" else (32, 32)
     size = (model.config.num_mel_bins, model.config.max_length) if name.startswith("hf_ast") else size
-    images = random.standard_normal((2, 1 if name.startswith("hf_ast") else channels, *size)).astype(np.float32)
+    channels = 1 if name.startswith("hf_ast") else channels
+    if name in VIDEOS:
+        channels, size = 3 * tubelet_of(model.config), (32 * (model.config.num_frames // tubelet_of(model.config)), 32)
+    images = random.standard_normal((2, channels, *size)).astype(np.float32)
     save_array(folder / "input.npy", images, np.float32)
     tower = tower.double()
     found = results(tower, images, False, kept)

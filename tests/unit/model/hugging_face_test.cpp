@@ -475,6 +475,47 @@ TEST_CASE("a YOLOS has tokens behind its patches, and positions in front of its 
   CHECK_THAT(remarks.assumed[0], ContainsSubstring("classes and boxes"));
 }
 
+TEST_CASE("a video is a picture of its tubelets, whose frames are channels") {
+  ViTConfig config = small(3);
+  config.channels = 6;
+  config.image_height = 3 * 32;
+  config.image_width = 32;
+  config.patch_height = config.patch_width = 8;
+  config.class_token = config.key_bias = config.final_norm = false;
+  config.positions = Positions::sincos;
+  config.pool = Pool::mean;
+  config.fc_norm = true;
+  config.eps = 1e-12;
+  config.final_eps = 1e-5;
+  const Naming naming{&family_named("hf_video"), "videomae."};
+  const TensorShapes projection{{"videomae.embeddings.patch_embeddings.projection.weight", {128, 3, 2, 8, 8}},
+                                {"videomae.encoder.layer.0.attention.attention.q_bias", {128}},
+                                {"videomae.encoder.layer.1.attention.attention.q_bias", {128}}};
+  TensorShapes tensors;
+  for (const Parameter& parameter : parameters_of(config)) {
+    if (!parameter.learned()) continue;
+    for (const FilePart& part : file_parts(parameter, config, naming, projection)) {
+      if (!part.name.empty()) tensors[part.name] = part.shape;
+    }
+  }
+  CHECK(tensors.at(projection.begin()->first) == projection.begin()->second);
+  CHECK(!tensors.contains("videomae.encoder.layer.0.attention.attention.query.bias"));
+  CHECK(recognise(tensors, "m").family->name == "hf_video");
+  Json json{{"model_type", "videomae"}, {"architectures", {"VideoMAEForVideoClassification"}},
+            {"num_labels", 3},          {"hidden_size", 128},
+            {"num_attention_heads", 2}, {"num_hidden_layers", 2},
+            {"intermediate_size", 512}, {"image_size", 32},
+            {"patch_size", 8},          {"num_frames", 7}};
+  const ViTConfig read = read_config(json, tensors, naming, "config.json");
+  check_same(read, config);
+  CHECK_NOTHROW(match_tensors(tensors, read, naming, "m"));
+  json["image_size"] = 36;
+  CHECK_THAT(config_refusal(json, tensors, naming),
+             ContainsSubstring("image_size") && ContainsSubstring("whole patches"));
+  json["tubelet_size"] = 8;
+  CHECK_THAT(config_refusal(json, tensors, naming), ContainsSubstring("\"num_frames\" is 7"));
+}
+
 TEST_CASE("what towers' configurations ask for is computed or refused by its name") {
   const auto tensors_of = [](const char* family) {
     ViTConfig c = small();
