@@ -52,6 +52,7 @@ uint64_t layer_of(const Parameter& parameter, uint64_t depth) {
     case Module::class_token:
     case Module::distillation_token:
     case Module::registers:
+    case Module::detection_tokens:
     case Module::positions:
     case Module::pre_norm:
     case Module::shared_relative_bias:

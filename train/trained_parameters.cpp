@@ -142,9 +142,10 @@ std::vector<Parameter> trained_parameters(const TrainConfig& config, const std::
   };
   if (trains_aside(Module::stem) || trains_aside(Module::patch)) {
     throw Error(code,
-                origin + ": found " + in_quotes(config.train) +
-                    ", but the convolutions in front of the model's patches can't be trained yet, expected "
-                    "head, last:N, lora:R or patterns of names behind them");
+                origin + ": found " + in_quotes(config.train) + ", but " +
+                    (config.model.patches_adjoin() ? "the convolutions in front of the model's patches"
+                                                   : "patches that overlap or lie apart") +
+                    " can't be trained yet, expected head, last:N, lora:R or patterns of names behind them");
   }
   std::vector<Parameter> trained;
   for (const auto& [layer, pairs] : low_rank_of(config, origin, code).layers) {

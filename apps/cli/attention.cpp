@@ -178,9 +178,11 @@ Attention compute(const AttentionFlags& flags, const Selection& s, const LookInp
 std::string token_name(const Selection& s, const ViTConfig& c) {
   if (s.pool) return "the pooling's query";
   const MapRows pooled = pooled_rows(c);
-  if (!s.token && pooled.mean) return c.pool_prefix ? "mean of all tokens" : "mean of the patches";
+  if (!s.token && pooled.mean) return pooled_name(c);
   const uint64_t token = s.token.value_or(pooled.first);
-  if (token >= c.prefix_tokens()) {
+  if (token >= c.prefix_tokens() + c.patches())
+    return "detection token " + std::to_string(token - c.prefix_tokens() - c.patches());
+  if (c.is_patch(token)) {
     const uint64_t patch = token - c.prefix_tokens();
     return "patch at row " + std::to_string(patch / c.grid_width()) + ", column " +
            std::to_string(patch % c.grid_width());

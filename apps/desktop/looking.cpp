@@ -347,12 +347,11 @@ std::string Looking::token_name() const {
   if (!c) return "";
   if (selection_.token) {
     const uint64_t token = *selection_.token;
-    if (token >= c->prefix_tokens()) return patch_name(*c, token - c->prefix_tokens());
+    if (c->is_patch(token)) return patch_name(*c, token - c->prefix_tokens());
     return "token " + std::to_string(token);
   }
   if (selection_.layer == c->depth) return "pooling's query";
-  if (!pooled_rows(*c).mean) return "class token";
-  return c->pool_prefix ? "mean of all tokens" : "mean of the patches";
+  return pooled_rows(*c).mean ? pooled_name(*c) : c->class_token ? "class token" : patch_name(*c, 0);
 }
 
 std::string Looking::summary() const {

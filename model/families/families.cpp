@@ -1,6 +1,7 @@
 #include "model/families/families.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace vitrine {
@@ -26,7 +27,8 @@ std::string tensor_name(std::string_view path, const Parameter& parameter, const
 
 bool is_token_table(Module module) {
   return module == Module::class_token || module == Module::distillation_token ||
-         module == Module::registers || module == Module::positions || module == Module::pool_latent;
+         module == Module::registers || module == Module::detection_tokens || module == Module::positions ||
+         module == Module::block_positions || module == Module::pool_latent || module == Module::rotary_class;
 }
 
 // Leading ones of tokens and positions carry no meaning.
@@ -38,13 +40,16 @@ bool same_shape(Module module, std::span<const uint64_t> found, std::span<const 
   return std::ranges::equal(found, expected);
 }
 
+// Its patch projection is [dim, channels, frames, height, width].
+bool sees_videos(const Naming& naming) { return naming.family->name == "hf_video"; }
+
 // The shapes of a parameter's parts; their first axes add up to the parameter's.
 std::vector<uint64_t> part_shape(const Parameter& parameter, const ViTConfig& config, size_t part,
                                  size_t parts) {
   std::vector<uint64_t> shape(parameter.shape.dims().begin(), parameter.shape.dims().end());
   if (parts > 1 && parameter.module == Module::qkv) {
     shape[0] = part < 2 ? config.key_columns() : config.value_columns();
-  } else if (parts > 1 && parameter.module == Module::fc1) {
+  } else if (parts > 1 && (parameter.module == Module::fc1 || parameter.module == Module::pool_kv)) {
     shape[0] /= parts;
   }
   return shape;
@@ -177,18 +182,39 @@ std::string shape_text(std::span<const uint64_t> shape) {
   return text + "]";
 }
 
-Naming recognise(const TensorShapes& tensors, const std::string& file) {
-  for (const Family* family : all_families()) {
+uint64_t whole_root(uint64_t n) {
+  const uint64_t root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(n))));
+  return root * root == n ? root : 0;
+}
+
+bool holds_nothing(std::span<const uint64_t> shape) {
+  return std::ranges::find(shape, uint64_t{0}) != shape.end();
+}
+
+bool has_landmarks(const TensorShapes& tensors, const Family& family, const std::string& prefix) {
+  return std::ranges::all_of(family.landmarks, [&](std::string_view landmark) {
+    return tensors.contains(prefix + std::string(landmark));
+  });
+}
+
+Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said) {
+  const auto find = [&](const Family& family, bool by_fit) -> std::optional<Naming> {
     for (const auto& [name, shape] : tensors) {
-      if (!name.ends_with(family->landmarks.front())) continue;
-      const std::string prefix = name.substr(0, name.size() - family->landmarks.front().size());
-      const bool prefixed = family->find(Module::patch)->parts.front().starts_with('~');
+      if (!name.ends_with(family.landmarks.front())) continue;
+      const std::string prefix = name.substr(0, name.size() - family.landmarks.front().size());
+      const bool prefixed = family.find(Module::patch)->parts.front().starts_with('~');
       if (!prefix.empty() && (!prefixed || !prefix.ends_with('.'))) continue;
-      const bool all = std::ranges::all_of(family->landmarks, [&](std::string_view landmark) {
-        return tensors.contains(prefix + std::string(landmark));
-      });
-      if (all) return {family, prefix, tensors.contains("blocks.0.gamma_1")};
+      if (!has_landmarks(tensors, family, prefix)) continue;
+      if (!by_fit || !family.fits || family.fits(tensors, prefix))
+        return Naming{&family, prefix, tensors.contains("blocks.0.gamma_1")};
     }
+    return std::nullopt;
+  };
+  if (!said.empty()) {
+    if (const auto naming = find(family_named(said), false)) return *naming;
+  }
+  for (const Family* family : all_families()) {
+    if (const auto naming = find(*family, true)) return *naming;
   }
   std::string expected;
   for (const Family* family : all_families()) {
@@ -244,10 +270,17 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
     const bool is_matrix = stored != tensors.end() && stored->second.size() == 2;
     if (relative && is_matrix) shape[0] = stored->second[0];  // for whichever grid: it is resampled
     if (parameter.module == Module::neck_linear && !is_matrix) shape.insert(shape.end(), {1, 1});
-    if (parameter.module == Module::positions && naming.family->position_grid && !is_matrix) {
+    if (parameter.module == Module::positions && naming.family->spare_positions && !is_matrix) {
+      shape = {1, naming.family->spare_positions + stored_positions(tensors, naming).patches(), config.dim};
+    } else if (parameter.module == Module::positions && naming.family->position_grid && !is_matrix) {
       const Grid grid = stored_positions(tensors, naming);
       shape = names->size() == 2 ? std::vector{uint64_t{1}, i == 0 ? grid.height : grid.width, config.dim}
                                  : std::vector{uint64_t{1}, grid.height, grid.width, config.dim};
+    } else if (parameter.module == Module::block_positions && name.find("blocks.") == name.npos) {
+      // Those of all blocks but the first, one behind the other.
+      const uint64_t rows = shape[0];
+      parts.push_back({name, {config.depth - 1, 1, rows, config.dim}, (parameter.block - 1) * rows, rows});
+      continue;
     } else if (is_token_table(parameter.module)) {
       while (shape.size() < naming.family->token_rank) shape.insert(shape.begin(), 1);
     }
@@ -257,9 +290,20 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
         continue;
       }
     }
+    if (const auto stored = tensors.find(name); sees_videos(naming) && parameter.module == Module::patch &&
+                                                shape.size() == 4 && stored != tensors.end() &&
+                                                stored->second.size() == 5 && stored->second[2] != 0) {
+      const uint64_t frames = stored->second[2];
+      shape = {shape[0], shape[1] / frames, frames, shape[2], shape[3]};
+    }
     if (naming.family->linear_patches && parameter.module == Module::patch && shape.size() == 4)
       shape = {shape[0], shape[1] * shape[2] * shape[3]};
     FilePart part{name, std::move(shape)};
+    if (const uint64_t spare = naming.family->spare_positions;
+        spare && parameter.module == Module::positions && part.shape.size() == 3) {
+      part.first_row = spare;
+      part.rows = part.shape[1] - spare;
+    }
     if (const Share& share = path->share; share.of > 1) {
       part.rows = part.shape[0];
       const uint64_t unit = part.rows / (share.end - share.begin);
@@ -277,7 +321,12 @@ Grid stored_positions(const TensorShapes& tensors, const Naming& naming) {
     const auto found = tensors.find(naming.prefix + std::string(name.substr(name.starts_with('~') ? 1 : 0)));
     return found == tensors.end() ? std::vector<uint64_t>{} : found->second;
   };
-  if (const auto whole = shape_of(path->parts.front()); whole.size() == 4) return {whole[1], whole[2]};
+  const auto whole = shape_of(path->parts.front());
+  if (whole.size() == 4) return {whole[1], whole[2]};
+  if (const uint64_t spare = naming.family->spare_positions; spare && whole.size() == 3 && whole[1] > spare) {
+    const uint64_t side = whole_root(whole[1] - spare);
+    return {side, side};
+  }
   if (path->alternative.size() != 2) return {};
   const auto rows = shape_of(path->alternative[0]), columns = shape_of(path->alternative[1]);
   if (rows.size() != 3 || columns.size() != 3) return {};
@@ -315,7 +364,7 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
   }
   const std::vector<std::string> unused = unused_names(config, naming);
   for (const auto& [name, shape] : tensors) {
-    if (!used.contains(name) && !is_unused(name, unused, naming.prefix)) {
+    if (!used.contains(name) && !holds_nothing(shape) && !is_unused(name, unused, naming.prefix)) {
       throw Error(ErrorCode::bad_file, file + ": tensor '" + name + "' " + shape_text(shape) +
                                            " is left over, expected no such tensor in a " +
                                            std::string(naming.family->title) + " of this configuration");

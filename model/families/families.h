@@ -57,6 +57,8 @@ struct Family {
   bool channels_last = false;   // and its columns as [height, width, channels]
   bool position_grid = false;  // positions are stored as [1, rows, columns, dim], for a grid of their own, or
                                // as rows and columns whose sum they are
+  // Such a grid is a square, as [1, spare + rows * columns, dim], and so many of its first rows are not used.
+  uint64_t spare_positions = 0;
   bool whole_patches = false;  // the family's code refuses images that leave pixels outside the patches
   // A block's first product is of the MLP's and the attention's maps, whose rows follow each other; the last
   // one may be of both, too, of which the attention has the first columns.
@@ -68,6 +70,9 @@ struct Family {
   void (*adjust)(const TensorShapes&, ViTConfig&) = nullptr;
   // The tensor that holds the periods of rotary positions, which files of this family have.
   std::string_view periods = {};
+  // What tells the family from another one of the same names, where that isn't a name.
+  bool (*fits)(const TensorShapes&, const std::string& prefix) = nullptr;
+  std::string_view told_by_config = {};  // what neither names nor shapes tell, with its verb
 
   const ModulePath* find(Module module) const;
 };
@@ -82,8 +87,12 @@ struct Naming {
   bool gammas = false;  // scales are called "gamma_1" in timm's code for EVA, "ls1.gamma" in that for ViT
 };
 
-// The family that these names belong to. Throws Error(bad_file) naming `file`.
-Naming recognise(const TensorShapes& tensors, const std::string& file);
+// Whether all landmarks have their places behind this prefix.
+bool has_landmarks(const TensorShapes& tensors, const Family& family, const std::string& prefix);
+
+// The family that these names belong to: the one that is `said` (by a configuration) where they may, else the
+// first that they fit. Throws Error(bad_file) naming `file`.
+Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said = {});
 
 // What is known of a model from elsewhere before its tensors are looked at; 0: not known.
 struct InferHints {
@@ -103,7 +112,8 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
 struct FilePart {
   std::string name;
   std::vector<uint64_t> shape;  // of the whole tensor, as the family's own code would save it
-  // The rows of its first axis that are the parameter's; 0: all.
+  // Of its rows, along all axes but the last one, those that are the parameter's; 0: all. Of a vector its
+  // elements are.
   uint64_t first_row = 0, rows = 0;
   // And of its last one; 0: all.
   uint64_t first_column = 0, columns = 0;
@@ -124,5 +134,7 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
                                                            const std::string& file);
 
 std::string shape_text(std::span<const uint64_t> shape);  // "[768, 3, 16, 16]"
+uint64_t whole_root(uint64_t square);                     // 0 of what is no square
+bool holds_nothing(std::span<const uint64_t> shape);      // [1, 0, 64], where a model has none of something
 
 }  // namespace vitrine

@@ -10,11 +10,6 @@ namespace {
 // A model's own sizes are small numbers; anything larger is a hostile file and ends the inference.
 constexpr uint64_t max_extent = 1u << 24;
 
-uint64_t whole_root(uint64_t n) {
-  const uint64_t root = static_cast<uint64_t>(std::llround(std::sqrt(static_cast<double>(n))));
-  return root * root == n ? root : 0;
-}
-
 class Reader {
  public:
   Reader(const TensorShapes& tensors, const Naming& naming, const std::string& file)
@@ -28,6 +23,8 @@ class Reader {
     if (name.empty()) return nullptr;
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return nullptr;
+    const bool may_be_none = module == Module::registers || module == Module::block_positions;
+    if (may_be_none && holds_nothing(found->second)) return nullptr;
     for (const uint64_t extent : found->second) {
       if (extent == 0 || extent > max_extent) fail(name, found->second, "extents from 1 to 16777216");
     }
@@ -134,7 +131,7 @@ void infer_positions(const Reader& read, ViTConfig& c, const InferHints& hints) 
   const uint64_t token_count = c.class_token + c.distillation_token;
   const bool image_known = hints.image_height && hints.image_width && c.patch_height && c.patch_width;
   for (const PositionSpan span : read.family().position_spans) {
-    const uint64_t others = span == PositionSpan::all                 ? token_count + c.registers
+    const uint64_t others = span == PositionSpan::all ? token_count + c.registers + c.detection_tokens
                             : span == PositionSpan::class_and_patches ? token_count
                                                                       : 0;
     if (rows <= others || (span == PositionSpan::class_and_patches && token_count == 0)) continue;
@@ -241,9 +238,15 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   const Reader read(tensors, naming, file);
   c.eps = naming.family->eps;
   c.position_resize = naming.family->position_resize;
-  const auto& patch = read.get(Module::patch, Leaf::weight, naming.family->linear_patches ? 2 : 4);
+  const bool tubelets = naming.family->name == "hf_video";
+  const size_t rank = naming.family->linear_patches ? 2 : tubelets ? 5 : 4;
+  const auto& patch = read.get(Module::patch, Leaf::weight, rank);
   c.dim = patch[0];
-  if (!naming.family->linear_patches) {
+  if (tubelets) {  // several frames are as many times the channels
+    c.channels = patch[1] * patch[2];
+    c.patch_height = patch[3];
+    c.patch_width = patch[4];
+  } else if (!naming.family->linear_patches) {
     c.channels = patch[1];
     c.patch_height = patch[2];
     c.patch_width = patch[3];
@@ -265,6 +268,9 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   if (const auto* registers = read.find(Module::registers, Leaf::whole)) {
     c.registers = registers->size() < 2 ? 0 : (*registers)[registers->size() - 2];
   }
+  if (const auto* behind = read.find(Module::detection_tokens, Leaf::whole)) {
+    c.detection_tokens = behind->size() < 2 ? 0 : (*behind)[behind->size() - 2];
+  }
   c.depth = 0;
   while (c.depth < tensors.size() && read.has(Module::norm1, Leaf::weight, c.depth)) ++c.depth;
   while (c.class_blocks < tensors.size() && read.has(Module::class_norm1, Leaf::weight, c.class_blocks))
@@ -277,6 +283,7 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
     if (heads && v[0] * heads != c.dim) c.value_width = v[0];
   }
   infer_positions(read, c, hints);
+  c.block_positions = read.has(Module::block_positions, Leaf::whole, 1);
   const uint64_t fc1 = read.get(Module::fc1, Leaf::weight, 2)[0],
                  fc2 = read.get(Module::fc2, Leaf::weight, 2)[1];
   c.mlp_hidden = fc2;
@@ -293,6 +300,11 @@ ViTConfig infer_config(const TensorShapes& tensors, const Naming& naming, const 
   c.fc_norm = read.has(Module::fc_norm, Leaf::weight);
   const bool probe = read.has(Module::pool_latent, Leaf::whole);
   if (probe) {
+    c.pool_query = read.has(Module::pool_q, Leaf::weight);
+    c.pool_bias = read.has(Module::pool_kv, Leaf::bias);
+    c.pool_mlp = read.has(Module::pool_fc1, Leaf::weight);
+  }
+  if (probe && c.pool_mlp) {
     const uint64_t hidden = read.get(Module::pool_fc1, Leaf::weight, 2)[0];
     if (hidden != c.mlp_width()) c.pool_hidden = hidden;
   }

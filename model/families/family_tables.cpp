@@ -27,6 +27,10 @@ const Family& timm() {
                 {Module::distillation_token, {"dist_token"}},
                 {Module::registers, {"reg_token"}},
                 {Module::positions, {"pos_embed"}},
+                // As Vitrine writes what timm's models don't have.
+                {Module::detection_tokens, {"det_token"}},
+                {Module::block_positions, {"blocks.*.pos_embed"}},
+                {Module::rotary_class, {"rope.class_token"}},
                 {Module::rotary_frequencies, {"rope.freqs"}},
                 {Module::relative_bias,
                  {"blocks.*.attn.rel_pos"},
@@ -235,10 +239,12 @@ const Family& myvit() {
 }  // namespace
 
 std::span<const Family* const> all_families() {
-  // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, and InternVL before ViT.
-  static const std::array<const Family*, 19> families{&meta_dinov3(),
+  // SigLIP's names are CLIP's without one, so the others of CLIP's kind come first, those that have one more
+  // before it, and InternVL before ViT.
+  static const std::array<const Family*, 28> families{&meta_dinov3(),
                                                       &timm_sam(),
                                                       &hugging_face_sam(),
+                                                      &hugging_face_vitdet(),
                                                       &timm(),
                                                       &timm_parallel(),
                                                       &timm_branches(),
@@ -247,12 +253,20 @@ std::span<const Family* const> all_families() {
                                                       &hugging_face_dinov3(),
                                                       &hugging_face_beit(),
                                                       &hugging_face_internvl(),
+                                                      &hugging_face_ast(),
+                                                      &hugging_face_yolos(),
+                                                      &hugging_face_video(),
                                                       &hugging_face_vit(),
                                                       &hugging_face_dinov2(),
+                                                      &hugging_face_mlcd(),
                                                       &hugging_face_clip(),
                                                       &hugging_face_owlvit(),
                                                       &hugging_face_blip(),
+                                                      &hugging_face_janus(),
+                                                      &hugging_face_siglip2(),
                                                       &hugging_face_siglip(),
+                                                      &hugging_face_aimv2(),
+                                                      &hugging_face_pixtral(),
                                                       &torchvision(),
                                                       &myvit()};
   return families;

@@ -1,5 +1,7 @@
 #include "model/families/hugging_face_tables.h"
 
+#include <algorithm>
+
 namespace vitrine {
 namespace {
 
@@ -24,6 +26,23 @@ void adjust_clip(const TensorShapes&, ViTConfig& c) {
 void adjust_siglip(const TensorShapes&, ViTConfig& c) {
   c.activation = Activation::gelu_tanh;
   if (c.classes) c.pool = Pool::mean;
+}
+
+// Spectrograms are of one channel and seldom square.
+bool has_overlapping_patches(const TensorShapes& tensors, const std::string& prefix) {
+  const auto patch = tensors.find(prefix + "embeddings.patch_embeddings.projection.weight");
+  const auto positions = tensors.find(prefix + "embeddings.position_embeddings");
+  if (patch->second.size() != 4 || patch->second[1] != 1) return false;
+  if (positions == tensors.end() || positions->second.size() != 3 || positions->second[1] < 3) return true;
+  return whole_root(positions->second[1] - 2) == 0;
+}
+
+bool has_tubelets(const TensorShapes& tensors, const std::string& prefix) {
+  return tensors.at(prefix + "embeddings.patch_embeddings.projection.weight").size() == 5;
+}
+
+bool has_linear_patches(const TensorShapes& tensors, const std::string& prefix) {
+  return tensors.at(prefix + "embeddings.patch_embedding.weight").size() == 2;
 }
 
 }  // namespace
@@ -53,6 +72,56 @@ const Family& hugging_face_vit() {
                  "embeddings.position_ids"},
       .eps = 1e-12,
   };
+  return family;
+}
+
+const Family& hugging_face_ast() {
+  static const Family family = [] {
+    Family ast = hugging_face_vit();
+    ast.name = "hf_ast";
+    ast.title = "Hugging Face Audio Spectrogram Transformer";
+    ast.landmarks.emplace_back("embeddings.distillation_token");
+    ast.fits = has_overlapping_patches;
+    ast.told_by_config = "the strides of its patches and the size of its spectrograms are";
+    std::erase_if(ast.paths, [](const ModulePath& path) { return path.module == Module::distillation_head; });
+    *std::ranges::find(ast.paths, Module::head, &ModulePath::module) = {Module::head, {"classifier.dense."}};
+    ast.paths.push_back({Module::fc_norm, {"classifier.layernorm."}});
+    ast.unused.clear();
+    ast.spare = {Module::fc_norm};
+    return ast;
+  }();
+  return family;
+}
+
+const Family& hugging_face_yolos() {
+  static const Family family = [] {
+    Family yolos = hugging_face_vit();
+    yolos.name = "hf_yolos";
+    yolos.title = "Hugging Face YOLOS";
+    yolos.landmarks.emplace_back("embeddings.detection_tokens");
+    std::erase_if(yolos.paths, [](const ModulePath& path) {
+      return path.module == Module::head || path.module == Module::distillation_head;
+    });
+    yolos.paths.push_back({Module::detection_tokens, {"~embeddings.detection_tokens"}});
+    yolos.paths.push_back({Module::block_positions, {"~encoder.mid_position_embeddings"}});
+    yolos.unused.insert(yolos.unused.end(), {"class_labels_classifier.*", "bbox_predictor.*"});
+    return yolos;
+  }();
+  return family;
+}
+
+const Family& hugging_face_video() {
+  static const Family family = [] {
+    Family video = hugging_face_vit();
+    video.name = "hf_video";
+    video.title = "Hugging Face VideoMAE or ViViT";
+    video.fits = has_tubelets;
+    video.told_by_config = "how many frames it sees and how large they are is";
+    std::ranges::find(video.paths, Module::qkv, &ModulePath::module)->biases = {
+        "~encoder.layer.*.attention.attention.q_bias", "", "~encoder.layer.*.attention.attention.v_bias"};
+    video.paths.push_back({Module::fc_norm, {"fc_norm."}});
+    return video;
+  }();
   return family;
 }
 
@@ -145,6 +214,19 @@ const Family& hugging_face_siglip() {
       .token_rank = 1,
       .adjust = adjust_siglip,
   };
+  return family;
+}
+
+const Family& hugging_face_siglip2() {
+  static const Family family = [] {
+    Family siglip = hugging_face_siglip();
+    siglip.name = "hf_siglip2";
+    siglip.title = "Hugging Face SigLIP 2 NaFlex";
+    siglip.fits = has_linear_patches;
+    siglip.linear_patches = siglip.channels_last = true;
+    siglip.position_resize = PositionResize::bilinear_antialias;
+    return siglip;
+  }();
   return family;
 }
 

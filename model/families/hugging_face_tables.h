@@ -13,9 +13,18 @@ const Family& meta_dinov3();
 const Family& hugging_face_beit();
 const Family& hugging_face_clip();
 const Family& hugging_face_siglip();
+const Family& hugging_face_siglip2();  // its NaFlex
+const Family& hugging_face_ast();
+const Family& hugging_face_yolos();
+const Family& hugging_face_video();  // VideoMAE and ViViT
 const Family& hugging_face_owlvit();
 const Family& hugging_face_blip();  // BLIP's and BLIP-2's
 const Family& hugging_face_internvl();
 const Family& hugging_face_sam();
+const Family& hugging_face_vitdet();
+const Family& hugging_face_aimv2();
+const Family& hugging_face_janus();
+const Family& hugging_face_mlcd();
+const Family& hugging_face_pixtral();
 
 }  // namespace vitrine

@@ -19,6 +19,31 @@ void adjust_blip(const TensorShapes&, ViTConfig& c) {
   c.final_norm = c.fc_norm = true;
 }
 
+// Heads of 128, as all that are published have.
+void adjust_aimv2(const TensorShapes&, ViTConfig& c) {
+  if (c.dim % 128 == 0) c.heads = c.dim / 128;
+  if (c.positions == Positions::none) c.positions = Positions::sincos_grid;
+}
+
+// One norm behind all tokens, and the same again behind the first, which is a patch.
+void adjust_janus(const TensorShapes&, ViTConfig& c) {
+  c.pool = Pool::first;
+  c.final_norm = c.fc_norm = true;
+}
+
+// The last norm is for the pooled class token only, which is turned as the patches are.
+void adjust_mlcd(const TensorShapes&, ViTConfig& c) {
+  c.rotary = Rotary::halves;
+  c.rotary_class = true;
+  c.pool = Pool::token;
+  c.fc_norm = true;
+}
+
+void adjust_pixtral(const TensorShapes&, ViTConfig& c) {
+  c.rotary = Rotary::halves;
+  c.rotary_alternating = true;
+}
+
 }  // namespace
 
 const Family& hugging_face_owlvit() {
@@ -89,6 +114,103 @@ const Family& hugging_face_internvl() {
   return family;
 }
 
+const Family& hugging_face_aimv2() {
+  static const Family family{
+      .name = "hf_aimv2",
+      .title = "Hugging Face AIMv2",
+      .landmarks = {"embeddings.patch_embed.weight", "encoder.layers.0.rms_norm1.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embed."}},
+                {Module::patch_norm, {"~embeddings.rms_norm."}},
+                {Module::positions, {"~embeddings.position_embedding.weight"}},
+                {Module::norm1, {"~encoder.layers.*.rms_norm1."}},
+                {Module::qkv,
+                 {"~encoder.layers.*.attention.q_proj.", "~encoder.layers.*.attention.k_proj.",
+                  "~encoder.layers.*.attention.v_proj."}},
+                {Module::projection, {"~encoder.layers.*.attention.out_proj."}},
+                {Module::norm2, {"~encoder.layers.*.rms_norm2."}},
+                {Module::fc1, {"~encoder.layers.*.ffn.gate_proj.", "~encoder.layers.*.ffn.up_proj."}},
+                {Module::fc2, {"~encoder.layers.*.ffn.down_proj."}},
+                {Module::norm, {"~rms_norm."}},
+                {Module::pool_latent, {"~head.cls_token"}},
+                {Module::pool_kv, {"~head.k_proj.", "~head.v_proj."}},
+                {Module::pool_projection, {"~head.output_proj."}},
+                {Module::embedding, {"visual_projection."}}},
+      .unused = {"text_model.*", "text_projection.weight", "logit_scale"},
+      .spare = {Module::embedding},
+      .token_rank = 1,
+      .eps = 1e-5,
+      .position_resize = PositionResize::bicubic_antialias,  // timm's, transformers' has none
+      .adjust = adjust_aimv2,
+  };
+  return family;
+}
+
+const Family& hugging_face_janus() {
+  static const Family family = [] {
+    Family janus = hugging_face_siglip();
+    janus.name = "hf_janus";
+    janus.title = "Hugging Face Janus tower";
+    janus.landmarks.back() = "encoder.layers.0.self_attn.projection_layer.weight";
+    std::erase_if(janus.paths, [](const ModulePath& path) {
+      return path.module >= Module::pool_latent && path.module <= Module::pool_fc2;
+    });
+    std::erase_if(janus.paths, [](const ModulePath& path) { return path.module == Module::head; });
+    std::ranges::find(janus.paths, Module::projection, &ModulePath::module)->parts = {
+        "~encoder.layers.*.self_attn.projection_layer."};
+    janus.paths.push_back({Module::fc_norm, {"~post_layernorm."}});
+    // The whole model's: what writes and what makes pictures.
+    janus.unused = {
+        "language_model.*",        "lm_head.*",        "aligner.*", "vqmodel.*", "generation_aligner.*",
+        "generation_embeddings.*", "generation_head.*"};
+    janus.spare.clear();
+    janus.adjust = adjust_janus;
+    return janus;
+  }();
+  return family;
+}
+
+const Family& hugging_face_mlcd() {
+  static const Family family = [] {
+    Family mlcd = hugging_face_clip();
+    mlcd.name = "hf_mlcd";
+    mlcd.title = "Hugging Face MLCD";
+    mlcd.landmarks.back() = "class_pos_emb";
+    std::erase_if(mlcd.paths, [](const ModulePath& path) {
+      return path.module == Module::positions || path.module == Module::embedding ||
+             path.module == Module::head;
+    });
+    mlcd.paths.push_back({Module::rotary_class, {"~class_pos_emb"}});
+    mlcd.unused.clear();
+    mlcd.spare.clear();
+    mlcd.adjust = adjust_mlcd;
+    return mlcd;
+  }();
+  return family;
+}
+
+const Family& hugging_face_pixtral() {
+  static const Family family{
+      .name = "hf_pixtral",
+      .title = "Hugging Face Pixtral",
+      .landmarks = {"patch_conv.weight", "ln_pre.weight", "transformer.layers.0.attention_norm.weight"},
+      .paths = {{Module::patch, {"~patch_conv."}},
+                {Module::pre_norm, {"~ln_pre."}},
+                {Module::norm1, {"~transformer.layers.*.attention_norm."}},
+                {Module::qkv,
+                 {"~transformer.layers.*.attention.q_proj.", "~transformer.layers.*.attention.k_proj.",
+                  "~transformer.layers.*.attention.v_proj."}},
+                {Module::projection, {"~transformer.layers.*.attention.o_proj."}},
+                {Module::norm2, {"~transformer.layers.*.ffn_norm."}},
+                {Module::fc1,
+                 {"~transformer.layers.*.feed_forward.gate_proj.",
+                  "~transformer.layers.*.feed_forward.up_proj."}},
+                {Module::fc2, {"~transformer.layers.*.feed_forward.down_proj."}}},
+      .eps = 1e-5,
+      .adjust = adjust_pixtral,
+  };
+  return family;
+}
+
 const Family& hugging_face_sam() {
   static const Family family{
       .name = "hf_sam",
@@ -112,6 +234,29 @@ const Family& hugging_face_sam() {
       .position_spans = {PositionSpan::patches},
       .position_grid = true,
       .position_resize = PositionResize::bicubic_antialias,
+  };
+  return family;
+}
+
+const Family& hugging_face_vitdet() {
+  static const Family family{
+      .name = "hf_vitdet",
+      .title = "Hugging Face ViTDet",
+      .landmarks = {"embeddings.projection.weight", "encoder.layer.0.norm1.weight",
+                    "encoder.layer.0.attention.qkv.weight"},
+      .paths = {{Module::patch, {"~embeddings.projection."}},
+                {Module::positions, {"~embeddings.position_embeddings"}},
+                {Module::norm1, {"~encoder.layer.*.norm1."}},
+                {Module::qkv, {"~encoder.layer.*.attention.qkv."}},
+                {Module::relative_height, {"~encoder.layer.*.attention.rel_pos_h"}},
+                {Module::relative_width, {"~encoder.layer.*.attention.rel_pos_w"}},
+                {Module::projection, {"~encoder.layer.*.attention.proj."}},
+                {Module::norm2, {"~encoder.layer.*.norm2."}},
+                {Module::fc1, {"~encoder.layer.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.layer.*.mlp.fc2."}}},
+      .position_grid = true,
+      .spare_positions = 1,  // a class token's, which it was trained with and has no more
+      .told_by_config = "which of its blocks have windows and the size of its images are",
   };
   return family;
 }

@@ -353,6 +353,12 @@ void fill_unseen(ViTConfig& c, const Naming& naming, const InferHints& hints, co
         ": the activation gelu_quick is assumed, transformers' default and OpenAI's, as nothing says it "
         "(LAION's have gelu: --set activation=gelu)");
   }
+  if (naming.family->name == "hf_pixtral" && !hints.activation) {
+    assumed.push_back(
+        file +
+        ": the activation silu is assumed, Mistral's, as nothing says it (transformers' default "
+        "is gelu: --set activation=gelu)");
+  }
   const Rows family = of_family(naming.family->name);
   const std::string key =
       architecture_key(c) + (naming.gammas || borrows_dinov3(naming.family->name) ? " gammas" : "");

@@ -2,6 +2,7 @@
 // around.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ struct Unwrapped {
   std::string outer = {};     // what its tensors' names begin with in the file: "model.vision_tower."
   TensorShapes tensors = {};  // without that, and with the heads that lie beside it
   std::set<std::string> beside = {};
+  // What its library saves under other names than its modules have: by the latter, the former.
+  std::map<std::string, std::string> saved_as = {};
   std::vector<std::string> passed_over = {};  // names of what else the file holds
 
   // What a tensor is called in the file.

@@ -1,6 +1,8 @@
 #include "model/files/config_hugging_face.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -11,6 +13,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+struct Sizes {
+  uint64_t dim = 768, depth = 12, heads = 12, mlp_hidden = 3072, image_size = 224;
+};
+constexpr Sizes giant{.dim = 1408, .depth = 39, .heads = 16, .mlp_hidden = 6144};
+
 // A "model_type" and the defaults in which the configuration classes differ.
 struct Type {
   std::string_view name;
@@ -18,6 +25,7 @@ struct Type {
   uint64_t patch_size;
   Activation activation;
   double eps;
+  Sizes sizes = {};
 };
 constexpr Type types[] = {
     {"vit", "hf", 16, Activation::gelu, 1e-12},
@@ -26,7 +34,7 @@ constexpr Type types[] = {
     {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
     {"beit", "hf_beit", 16, Activation::gelu, 1e-12},
     {"data2vec-vision", "hf_beit", 16, Activation::gelu, 1e-12},
-    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5},
+    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5, {.dim = 384, .heads = 6, .mlp_hidden = 1536}},
     {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"vit_msn", "hf", 16, Activation::gelu, 1e-6},
@@ -35,13 +43,23 @@ constexpr Type types[] = {
     {"altclip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"chinese_clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
     {"metaclip_2_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5},
-    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5},
-    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5},
-    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
-    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6},
-    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6},
-    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6},
+    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5, {.image_size = 768}},
+    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5, {.image_size = 768}},
+    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5, {.image_size = 384}},
+    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
+    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
+    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
+    {"yolos", "hf_yolos", 16, Activation::gelu, 1e-12},
+    {"videomae", "hf_video", 16, Activation::gelu, 1e-12},
+    {"vivit", "hf_video", 16, Activation::gelu_tanh, 1e-6},
+    {"vitdet", "hf_vitdet", 16, Activation::gelu, 1e-6},
+    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
+    {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
+    {"janus_vision_model", "hf_janus", 16, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 384}},
+    {"mlcd_vision_model", "hf_mlcd", 14, Activation::gelu, 1e-5, {1664, 48, 16, 8192, 336}},
+    {"siglip2_vision_model", "hf_siglip2", 16, Activation::gelu_tanh, 1e-6},
+    {"audio-spectrogram-transformer", "hf_ast", 16, Activation::gelu, 1e-12},
+    {"pixtral", "hf_pixtral", 16, Activation::gelu, 1e-5, {1024, 24, 16, 4096, 1024}},
     {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
     {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
 };
@@ -83,7 +101,11 @@ uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
     if (!names->is_array() || names->empty() || !names->front().is_string()) {
       object.fail("architectures", *names, "a list of class names");
     }
-    has_head = names->front().get<std::string>().find("ForImageClassification") != std::string::npos;
+    const auto name = names->front().get<std::string>();
+    constexpr std::array kinds = std::to_array<std::string_view>(
+        {"ForImageClassification", "ForAudioClassification", "ForVideoClassification"});
+    has_head =
+        std::ranges::any_of(kinds, [&](std::string_view kind) { return name.find(kind) != name.npos; });
   }
   if (!has_head) return 0;
   if (const Json* labels = object.find("id2label")) {
@@ -94,13 +116,21 @@ uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
   return in_tensors ? in_tensors : 2;  // the library's default
 }
 
-void read_dinov2(const JsonObject& object, ViTConfig& c) {
+uint64_t hidden_by_ratio(const JsonObject& object, uint64_t dim) {
   const double ratio = object.number("mlp_ratio").value_or(4);
-  const double rows = static_cast<double>(c.dim) * ratio;
-  if (!(rows >= 1 && rows < 1e9)) {
-    object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
-  }
-  c.mlp_hidden = static_cast<uint64_t>(rows);
+  const double rows = static_cast<double>(dim) * ratio;
+  if (!(rows >= 1 && rows < 1e9)) object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
+  return static_cast<uint64_t>(rows);
+}
+
+// What has one value that is computed.
+void require(const JsonObject& object, const char* key, const Json& only) {
+  const Json* value = object.find(key);
+  if (value && *value != only) object.fail(key, *value, only.dump() + ", all that this version computes");
+}
+
+void read_dinov2(const JsonObject& object, ViTConfig& c) {
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
   if (object.flag("use_swiglu_ffn").value_or(false)) {
     c.mlp = MlpKind::swiglu;
     c.activation = Activation::silu;  // hidden_act isn't looked at
@@ -135,9 +165,6 @@ void read_beit(const JsonObject& object, ViTConfig& c) {
 }
 
 void read_dinov3(const JsonObject& object, ViTConfig& c) {
-  c.dim = object.whole("hidden_size").value_or(384);
-  c.heads = object.whole("num_attention_heads").value_or(6);
-  c.mlp_hidden = object.whole("intermediate_size").value_or(1536);
   if (object.flag("use_gated_mlp").value_or(false)) c.mlp = MlpKind::swiglu;
   c.qkv_bias = object.flag("query_bias").value_or(true);
   c.key_bias = !c.qkv_bias || object.flag("key_bias").value_or(false);
@@ -158,12 +185,8 @@ void read_dinov3(const JsonObject& object, ViTConfig& c) {
 }
 
 void read_internvl(const JsonObject& vision, ViTConfig& c) {
-  const auto require = [&](const char* key, const Json& only) {
-    const Json* value = vision.find(key);
-    if (value && *value != only) vision.fail(key, *value, only.dump() + ", all that this version computes");
-  };
-  require("norm_type", "layer_norm");
-  require("use_qk_norm", false);
+  require(vision, "norm_type", "layer_norm");
+  require(vision, "use_qk_norm", false);
   c.layer_scale = true;
   const bool mean = vision.flag("use_mean_pooling").value_or(true);
   c.final_norm = !mean;  // transformers' own tower ends without one then
@@ -172,11 +195,7 @@ void read_internvl(const JsonObject& vision, ViTConfig& c) {
 }
 
 void read_sam(const JsonObject& object, ViTConfig& c) {
-  if (!object.find("image_size")) c.image_height = c.image_width = 1024;
-  const double ratio = object.number("mlp_ratio").value_or(4);
-  const double rows = static_cast<double>(c.dim) * ratio;
-  if (!(rows >= 1 && rows < 1e9)) object.fail("mlp_ratio", ratio, "a ratio that makes a sensible MLP");
-  c.mlp_hidden = object.whole("mlp_dim").value_or(static_cast<uint64_t>(rows));
+  c.mlp_hidden = object.whole("mlp_dim").value_or(hidden_by_ratio(object, c.dim));
   c.positions = object.flag("use_abs_pos").value_or(true) ? Positions::learned : Positions::none;
   c.relative_bias = object.flag("use_rel_pos").value_or(true) ? RelativeBias::decomposed : RelativeBias::none;
   c.window = object.whole("window_size").value_or(14);
@@ -188,7 +207,174 @@ void read_sam(const JsonObject& object, ViTConfig& c) {
   c.pool = Pool::mean;
 }
 
+void read_aimv2(const JsonObject& vision, ViTConfig& c) {
+  c.mlp = MlpKind::swiglu;
+  c.eps = vision.number("rms_norm_eps").value_or(1e-5);
+  c.qkv_bias = c.projection_bias = vision.flag("qkv_bias").value_or(false);
+  c.mlp_bias = vision.flag("mlp_bias").value_or(false);
+  c.positions = vision.flag("is_native").value_or(false) ? Positions::sincos_grid : Positions::learned;
+  c.pool = vision.flag("use_head").value_or(true) ? Pool::attention : Pool::mean;
+  c.pool_bias = c.qkv_bias;
+}
+
+// What is dropped in some of the places in which dropout drops here.
+void leave_untrained(const JsonObject& object, std::initializer_list<const char*> rates,
+                     ConfigRemarks& remarks) {
+  for (const char* key : rates) {
+    const double rate = object.number(key).value_or(0);
+    if (rate != 0)
+      remarks.untrained.push_back(object.file() + ": \"" + key + "\" is " + Json(rate).dump() +
+                                  ", but what is dropped here is dropped behind positions, projections and "
+                                  "MLPs alike, so that nothing is");
+  }
+}
+
+void read_janus(const JsonObject& vision, ViTConfig& c, ConfigRemarks& remarks) {
+  require(vision, "use_qk_norm", false);
+  c.mlp_hidden = hidden_by_ratio(vision, c.dim);
+  leave_untrained(vision, {"hidden_dropout_rate", "projection_dropout"}, remarks);
+  c.pool = Pool::first;
+}
+
+// Angles of rows and of columns, of one base.
+void read_axial_rotation(const JsonObject& vision, ViTConfig& c) {
+  require(vision, "rope_scaling", nullptr);
+  c.rotary_base = vision.number("rope_theta").value_or(10000);
+  if (const auto parameters = vision.object("rope_parameters")) {
+    require(*parameters, "rope_type", "axial");
+    c.rotary_base = parameters->number("rope_theta").value_or(c.rotary_base);
+  }
+}
+
+void read_pixtral(const JsonObject& vision, ViTConfig& c) {
+  c.mlp = MlpKind::swiglu;
+  c.qkv_bias = false;
+  c.eps = 1e-5;
+  c.pool = Pool::mean;
+  read_axial_rotation(vision, c);
+  const uint64_t width = vision.whole("head_dim").value_or(0);
+  if (width != 0 && width * c.heads != c.dim)
+    vision.fail("head_dim", width, "hidden_size / num_attention_heads, all that its library computes");
+}
+
+void read_vitdet(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  require(object, "residual_block_indices", Json::array());
+  leave_untrained(object, {"dropout_prob"}, remarks);
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
+  c.positions =
+      object.flag("use_absolute_position_embeddings").value_or(true) ? Positions::learned : Positions::none;
+  c.relative_bias = object.flag("use_relative_position_embeddings").value_or(false) ? RelativeBias::decomposed
+                                                                                    : RelativeBias::none;
+  std::vector<uint64_t> windows;
+  if (const Json* blocks = object.find("window_block_indices"))
+    windows = whole_list(object, "window_block_indices", *blocks);
+  c.window = windows.empty() ? 0 : object.whole("window_size").value_or(0);
+  c.global_blocks.clear();
+  for (uint64_t block = 0; c.window != 0 && block < std::min<uint64_t>(c.depth, 1024); ++block) {
+    if (std::ranges::find(windows, block) == windows.end()) c.global_blocks.push_back(block);
+  }
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0);
+  c.classes = 0;
+  c.pool = Pool::mean;
+}
+
+void read_yolos(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  c.detection_tokens = object.whole("num_detection_tokens").value_or(100);
+  c.block_positions = c.depth > 1 && object.flag("use_mid_position_embeddings").value_or(true);
+  c.positions = Positions::learned;
+  c.position_span = PositionSpan::all;
+  c.classes = 0;
+  c.pool = Pool::token;
+  const Json* classes = object.find("architectures");
+  if (classes && *classes == Json{"YolosForObjectDetection"})
+    remarks.assumed.push_back(
+        object.file() + ": the heads of classes and boxes are not computed, the tokens that they see are");
+}
+
+// Of how many frames one is, and how many follow each other.
+struct Tubelets {
+  uint64_t frames = 2, height = 16, width = 16, count = 0;
+};
+Tubelets tubelets_of(const JsonObject& object) {
+  Tubelets t;
+  const bool three = object.text("model_type") == "vivit";  // sides in one list, else a number of frames
+  const Json* size = object.find("tubelet_size");
+  if (three && size) {
+    const std::vector<uint64_t> sides = whole_list(object, "tubelet_size", *size);
+    if (sides.size() != 3) object.fail("tubelet_size", *size, "[frames, height, width]");
+    t.frames = sides[0];
+    t.height = sides[1];
+    t.width = sides[2];
+  } else if (!three) {
+    t.frames = object.whole("tubelet_size").value_or(2);
+    object.sides("patch_size", t.height, t.width);
+  }
+  if (t.frames == 0) object.fail("tubelet_size", *size, "a frame at least");
+  const uint64_t frames = object.whole("num_frames").value_or(three ? 32 : 16);
+  t.count = frames / t.frames;
+  if (t.count == 0) object.fail("num_frames", frames, "as many as a tubelet has");
+  return t;
+}
+
+// A video is a picture of its tubelets, one below the other, whose frames are channels.
+void read_video(const JsonObject& object, ViTConfig& c) {
+  const Tubelets t = tubelets_of(object);
+  c.channels *= t.frames;
+  c.patch_height = t.height;
+  c.patch_width = t.width;
+  if (const uint64_t rows = c.image_height / t.count; rows % t.height != 0)
+    object.fail("image_size", rows,
+                "whole patches of " + std::to_string(t.height) + ", all that this version computes");
+  if (object.text("model_type") == "vivit") {
+    c.pool = Pool::token;
+    return;
+  }
+  c.positions = Positions::sincos;
+  c.position_span = PositionSpan::all;
+  c.qkv_bias = object.flag("qv_bias").value_or(true);
+  c.key_bias = !c.qkv_bias;
+  const bool mean = object.flag("use_mean_pooling").value_or(true);
+  c.final_norm = !mean;
+  c.fc_norm = mean && c.classes > 0;
+  if (c.fc_norm) c.final_eps = 1e-5;  // whatever layer_norm_eps is
+  c.pool = mean ? Pool::mean : Pool::first;
+}
+
+void read_ast(const JsonObject& object, ViTConfig& c) {
+  if (const Json* channels = object.find("num_channels")) {
+    if (*channels != 1) object.fail("num_channels", *channels, "1, all that its library computes");
+  }
+  c.channels = 1;
+  c.patch_stride_height = object.whole("frequency_stride").value_or(10);
+  c.patch_stride_width = object.whole("time_stride").value_or(10);
+  c.pool = Pool::prefix;
+  c.fc_norm = c.classes > 0;
+}
+
 }  // namespace
+
+void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width) {
+  const JsonObject vision = vision_part(object);
+  const Type* type = known_type(vision.find("model_type"));
+  if (type && type->family == "hf_ast") {  // frequencies are rows
+    height = vision.whole("num_mel_bins").value_or(128);
+    width = vision.whole("max_length").value_or(1024);
+  } else if (type && type->family == "hf_video") {
+    const Tubelets t = tubelets_of(vision);
+    height = width = type->sizes.image_size;
+    vision.sides("image_size", height, width);
+    height *= t.count;
+  } else if (type && type->family == "hf_yolos" && !vision.find("image_size")) {
+    height = 512;
+    width = 864;
+  } else if (type && type->family == "hf_siglip2") {  // the square of which its positions are
+    const auto places = static_cast<double>(vision.whole("num_patches").value_or(256));
+    height = width =
+        static_cast<uint64_t>(std::sqrt(places)) * vision.whole("patch_size").value_or(type->patch_size);
+  } else {
+    vision.sides("image_size", height, width);
+  }
+}
 
 std::vector<std::string_view> hugging_face_types(std::string_view family) {
   std::vector<std::string_view> names;
@@ -199,6 +385,12 @@ std::vector<std::string_view> hugging_face_types(std::string_view family) {
 }
 
 void check_hugging_face_type(const JsonObject& object) { type_of(object); }
+
+std::string_view hugging_face_family(const JsonObject& object) {
+  const Type* type = known_type(vision_part(object).find("model_type"));
+  if (!type) type = known_type(object.find("model_type"));
+  return type ? type->family : std::string_view();
+}
 
 JsonObject vision_part(const JsonObject& object) {
   if (auto tower = tower_of(object)) return *tower;
@@ -212,31 +404,33 @@ JsonObject vision_part(const JsonObject& object) {
   return JsonObject(nothing, object.file());
 }
 
-void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c) {
+void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c, ConfigRemarks& remarks) {
   const Type& type = type_of(object);
   if (naming.family->name != type.family) {
     object.fail("model_type", std::string(type.name),
                 "the type of a " + std::string(naming.family->title) + ", which the tensors are named as");
   }
   const JsonObject vision = vision_part(object);
-  c.image_height = c.image_width = 224;
+  c.image_height = c.image_width = type.sizes.image_size;
   c.patch_height = c.patch_width = type.patch_size;
-  vision.sides("image_size", c.image_height, c.image_width);
+  read_image_size(object, c.image_height, c.image_width);
   vision.sides("patch_size", c.patch_height, c.patch_width);
   c.channels = vision.whole("num_channels").value_or(3);
-  c.dim = vision.whole("hidden_size").value_or(768);
-  c.depth = vision.whole("num_hidden_layers").value_or(12);
-  c.heads = vision.whole("num_attention_heads").value_or(12);
+  c.dim = vision.whole("hidden_size").value_or(type.sizes.dim);
+  c.depth = vision.whole("num_hidden_layers").value_or(type.sizes.depth);
+  c.heads = vision.whole("num_attention_heads").value_or(type.sizes.heads);
   c.key_width = c.value_width = 0;
   c.mlp = MlpKind::plain;
-  c.mlp_hidden = vision.whole("intermediate_size").value_or(3072);
+  c.mlp_hidden = vision.whole("intermediate_size").value_or(type.sizes.mlp_hidden);
   c.activation = vision.activation("hidden_act").value_or(type.activation);
   c.eps = vision.number("layer_norm_eps").value_or(type.eps);
-  c.qkv_bias = vision.flag(type.family == "hf_internvl" ? "attention_bias" : "qkv_bias")
-                   .value_or(type.family != "hf_internvl");
+  const bool attention_bias = type.family == "hf_internvl" || type.family == "hf_janus";
+  c.qkv_bias =
+      vision.flag(attention_bias ? "attention_bias" : "qkv_bias").value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
-  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2") {
+  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2" ||
+      type.family == "hf_ast" || type.family == "hf_yolos" || type.family == "hf_video") {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
@@ -252,16 +446,35 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     // The classifier sees the mean of patches that no norm has touched.
     c.pool = c.classes ? Pool::mean : Pool::token;
     c.fc_norm = c.classes == 0;
-    c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(512);
+    const uint64_t usual = object.text("model_type") == "altclip" ? 768 : 512;
+    c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(usual);
   } else if (type.family == "hf_owlvit") {
     c.pool = Pool::token;
     c.fc_norm = true;
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_sam") {
     read_sam(vision, c);
+  } else if (type.family == "hf_video") {
+    read_video(vision, c);
+  } else if (type.family == "hf_yolos") {
+    read_yolos(vision, c, remarks);
+  } else if (type.family == "hf_vitdet") {
+    read_vitdet(vision, c, remarks);
   } else if (type.family == "hf_internvl") {
     read_internvl(vision, c);
-  } else if (type.family == "hf_siglip") {
+  } else if (type.family == "hf_aimv2") {
+    read_aimv2(vision, c);
+    if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
+  } else if (type.family == "hf_janus") {
+    read_janus(vision, c, remarks);
+  } else if (type.family == "hf_mlcd") {
+    require(vision, "num_key_value_groups", 1);
+    read_axial_rotation(vision, c);
+  } else if (type.family == "hf_pixtral") {
+    read_pixtral(vision, c);
+  } else if (type.family == "hf_ast") {
+    read_ast(vision, c);
+  } else if (type.family == "hf_siglip" || type.family == "hf_siglip2") {
     const bool head = vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;
   }

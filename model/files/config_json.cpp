@@ -22,7 +22,7 @@ void read_own(const Json& fields, ViTConfig& c, const std::string& file) {
 // The image that a config names, where it does: it decides how the position table is read.
 InferHints with_image(const JsonObject& object, InferHints hints) {
   uint64_t height = 0, width = 0;
-  vision_part(object).sides("image_size", height, width);
+  read_image_size(object, height, width);
   if (!hints.image_height) hints.image_height = height;
   if (!hints.image_width) hints.image_width = width;
   return hints;
@@ -43,6 +43,11 @@ void check_model_type(const Json& json, const std::string& file) {
   }
 }
 
+std::string_view said_family(const Json& json, const std::string& file) {
+  const JsonObject object(json, file);
+  return object.find("vitrine") || wraps_timm(object) ? std::string_view() : hugging_face_family(object);
+}
+
 ViTConfig read_config(const Json& json, const TensorShapes& tensors, const Naming& naming,
                       const std::string& file, const InferHints& hints, ConfigRemarks* remarks) {
   const JsonObject object(json, file);
@@ -53,10 +58,10 @@ ViTConfig read_config(const Json& json, const TensorShapes& tensors, const Namin
   }
   check_model_type(json, file);
   ConfigRemarks unread;
-  if (!object.find("model_type") || wraps_timm(object))
-    return read_timm(object, naming, remarks ? *remarks : unread);
+  ConfigRemarks& said = remarks ? *remarks : unread;
+  if (!object.find("model_type") || wraps_timm(object)) return read_timm(object, naming, said);
   ViTConfig config = infer_config(tensors, naming, file, with_image(object, hints));
-  read_hugging_face(object, naming, config);
+  read_hugging_face(object, naming, config, said);
   return config;
 }
 

@@ -192,6 +192,8 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
   for (const auto& [known, profile] :
        {std::pair<std::string_view, std::string_view>{"torchvision", "torchvision"},
         {"myvit", "grey"},
+        {"hf_aimv2", "clip"},
+        {"hf_mlcd", "clip"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},
         {"meta_dinov3", "hf-dinov3-fast"},
@@ -203,6 +205,21 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
       return part == "dinov2" ? std::string_view("hf-dinov2") : part;
   }
   return "hf";
+}
+
+// Of families whose library shows pictures in a way that no profile is: how.
+std::string_view another_way(std::string_view family) {
+  for (const auto& [known, way] :
+       {std::pair<std::string_view, std::string_view>{
+            "hf_sam", "SAM's own pictures, whose longer side is scaled and the rest filled up,"},
+        {"hf_janus", "Janus' own pictures, whose longer side is scaled and the rest filled up,"},
+        {"hf_yolos", "YOLOS' own pictures, which keep the shape that they have,"},
+        {"hf_vitdet", "pictures as a detector around it has them"},
+        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"},
+        {"hf_siglip2", "NaFlex's own pictures, which keep the shape that they have,"}}) {
+    if (family == known) return way;
+  }
+  return {};
 }
 
 }  // namespace
@@ -392,6 +409,18 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     if ((model_type.empty() || wraps_timm(object)) && object.find("architecture"))
       return read_timm_preprocess(json, config, shown(general));
   }
+  if (family == "hf_video") {
+    throw Error(ErrorCode::bad_file,
+                shown(path) +
+                    ": it sees videos, which pictures and video files aren't made to; expected "
+                    "vitrine run with an array of their tubelets");
+  }
+  if (family == "hf_ast") {
+    throw Error(ErrorCode::bad_file,
+                shown(path) +
+                    ": it sees spectrograms, which pictures and sound files aren't made to; "
+                    "expected vitrine run with an array [count, 1, frequencies, times]");
+  }
   if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
   // transformers 5 saves a processor of pictures and words as one file, and older ones as both.
   if (folder && path_exists(together)) {
@@ -400,12 +429,10 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
     if (const Json* pictures = object.find("image_processor"); pictures && pictures->is_object())
       return read_hugging_face_preprocess(*pictures, model_type, shown(together));
   }
-  if (family == "hf_sam") {
-    throw Error(ErrorCode::bad_file,
-                shown(path) +
-                    ": found no processor's file, and SAM's own pictures, whose longer side is scaled and "
-                    "the rest filled up, are not supported yet; --profile says which of " +
-                    profile_names() + " to take instead");
+  if (const std::string_view way = another_way(family); !way.empty()) {
+    throw Error(ErrorCode::bad_file, shown(path) + ": found no processor's file, and " + std::string(way) +
+                                         " are not supported yet; --profile says which of " +
+                                         profile_names() + " to take instead");
   }
   const std::string_view profile = usual_profile(family, model_type);
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.

@@ -146,6 +146,24 @@ std::vector<float> channels_first(std::span<const float> values, const Shape& sh
   return turned;
 }
 
+// [outputs, channels, frames, pixels] as [outputs, frames, channels, pixels].
+std::vector<float> frames_first(std::span<const float> values, const std::vector<uint64_t>& stored) {
+  const uint64_t channels = stored[1], frames = stored[2], pixels = stored[3] * stored[4];
+  std::vector<float> turned(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t pixel = i % pixels, frame = i / pixels % frames, channel = i / pixels / frames % channels;
+    const uint64_t output = i / pixels / frames / channels;
+    turned[((output * frames + frame) * channels + channel) * pixels + pixel] = values[i];
+  }
+  return turned;
+}
+
+uint64_t rows_of(const std::vector<uint64_t>& shape) {
+  uint64_t rows = shape.front();
+  for (size_t axis = 1; axis + 1 < shape.size(); ++axis) rows *= shape[axis];
+  return rows;
+}
+
 class FileWeights : public ConstantSource {
  public:
   // `stored_grid`: the grid of patches that learned positions in the file are for.
@@ -194,7 +212,7 @@ class FileWeights : public ConstantSource {
       }
       parts.push_back({dtype_of(*stored->info, shown(files_->path())), stored->bytes()});
       if (rows) {
-        const size_t row = parts.back().bytes.size() / stored->info->shape[0];
+        const size_t row = parts.back().bytes.size() / rows_of(stored->info->shape);
         parts.back().bytes = parts.back().bytes.subspan(first_row * row, rows * row);
       }
       if (warn_ && has_nan(parts.back()) && warned_.insert(stored->info->name).second) {
@@ -206,16 +224,17 @@ class FileWeights : public ConstantSource {
         return {part_of(values_)};
       }
     }
-    const bool sum = constant.parameter.module == Module::positions && constant.parts.size() == 2;
-    if (constant.parameter.module == Module::positions && (sum || stored_grid_ != grid_of(config_))) {
-      values_ =
-          sum ? sums_of(constant.parts[0].stored->floats(), constant.parts[1].stored->floats(), config_.dim)
-              : constant.parts.front().stored->floats();
+    const bool positions = constant.parameter.module == Module::positions ||
+                           constant.parameter.module == Module::block_positions;
+    const bool sum = positions && constant.parts.size() == 2;
+    if (positions && (sum || stored_grid_ != grid_of(config_))) {
+      values_ = floats_of(constant.parts[0]);
+      if (sum) values_ = sums_of(values_, floats_of(constant.parts[1]), config_.dim);
       // Where both axes of a square are resampled, a grid that is a part of it isn't the stored one.
       if (stored_grid_ != grid_of(config_) || config_.position_square) {
-        values_ =
-            resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
-                             {config_.position_resize, config_.position_offset, config_.position_square});
+        values_ = resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
+                                   {config_.position_resize, config_.position_offset,
+                                    config_.detection_tokens, config_.position_square});
       }
       return {part_of(values_)};
     }
@@ -228,6 +247,12 @@ class FileWeights : public ConstantSource {
         return {part_of(values_)};
       }
     }
+    if (constant.parameter.module == Module::patch && constant.parameter.leaf == Leaf::weight &&
+        constant.parts.front().stored->info->shape.size() == 5) {
+      const StoredTensor& stored = *constant.parts.front().stored;
+      values_ = frames_first(stored.floats(), stored.info->shape);
+      return {part_of(values_)};
+    }
     if (channels_last_ && constant.parameter.module == Module::patch &&
         constant.parameter.leaf == Leaf::weight) {
       values_ = channels_first(constant.parts.front().stored->floats(), shape);
@@ -237,6 +262,20 @@ class FileWeights : public ConstantSource {
   }
 
  private:
+  struct Part {
+    const StoredTensor* stored = nullptr;  // none: zeros
+    uint64_t first_row = 0, rows = 0;      // 0 rows: all
+    uint64_t first_column = 0, columns = 0;
+  };
+
+  static std::vector<float> floats_of(const Part& part) {
+    std::vector<float> floats = part.stored->floats();
+    if (part.rows == 0) return floats;
+    const size_t row = floats.size() / rows_of(part.stored->info->shape);
+    const auto first = floats.begin() + static_cast<std::ptrdiff_t>(part.first_row * row);
+    return {first, first + static_cast<std::ptrdiff_t>(part.rows * row)};
+  }
+
   // Of a parameter that is one tensor.
   std::vector<float> stored_values(const std::string& name) const {
     const auto found = constants_.find(name);
@@ -246,11 +285,6 @@ class FileWeights : public ConstantSource {
     return found->second.parts.front().stored->floats();
   }
 
-  struct Part {
-    const StoredTensor* stored = nullptr;  // none: zeros
-    uint64_t first_row = 0, rows = 0;      // 0 rows: all
-    uint64_t first_column = 0, columns = 0;
-  };
   struct Constant {
     Parameter parameter;
     std::vector<Part> parts;
@@ -302,8 +336,8 @@ void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patche
   config.image_height = asked.height;
   config.image_width = asked.width;
   config.validate(asked.origin, asked.code);
-  const uint64_t rows = config.image_height % config.patch_height;
-  const uint64_t columns = config.image_width % config.patch_width;
+  const uint64_t rows = config.image_height - config.seen_height();
+  const uint64_t columns = config.image_width - config.seen_width();
   if (rows == 0 && columns == 0) return;
   const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
   if (whole_patches) throw Error(asked.code, asked.origin + ": expected whole " + patches);
@@ -439,11 +473,16 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   refuse_foreign(all, file);
   const Unwrapped unwrapped = unwrap(std::move(all), file);
   const TensorShapes& shapes = unwrapped.tensors;
-  const Naming naming = recognise(shapes, file);
+  const Naming naming =
+      recognise(shapes, file, has_config ? said_family(json, shown(config_path)) : std::string_view());
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
   ConfigRemarks remarks;
   if (has_config) {
     model.config = read_config(json, shapes, naming, shown(config_path), hints, &remarks);
+  } else if (!naming.family->told_by_config.empty()) {
+    throw Error(ErrorCode::bad_file, file + ": this is a " + std::string(naming.family->title) +
+                                         ", of which " + std::string(naming.family->told_by_config) +
+                                         " told by a config.json alone, expected one beside it");
   } else {
     model.config = infer_config(shapes, naming, file, hints);
     fill_unseen(model.config, naming, hints, file, remarks.assumed);

@@ -80,9 +80,15 @@ ValueId rows_of(Graph& graph, const std::string& name, const BlockValues& block,
 bool has_attention_pool(const ViTConfig& config) { return config.pool == Pool::attention; }
 
 MapRows pooled_rows(const ViTConfig& config) {
+  if (config.pool == Pool::prefix) return {.first = 0, .count = config.prefix_tokens(), .mean = true};
   const bool several = config.pool == Pool::mean || config.pool == Pool::attention;
   if (!several) return {};
-  return {.first = config.first_pooled(), .count = config.tokens() - config.first_pooled(), .mean = true};
+  return {.first = config.first_pooled(), .count = config.pooled_tokens(), .mean = true};
+}
+
+std::string pooled_name(const ViTConfig& config) {
+  if (config.pool == Pool::prefix) return "mean of the tokens in front of the patches";
+  return config.pool_prefix ? "mean of all tokens" : "mean of the patches";
 }
 
 uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
@@ -90,7 +96,7 @@ uint64_t heads_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
 }
 
 uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer) {
-  return layer == config.depth ? config.tokens() - config.first_pooled() : config.tokens();
+  return layer == config.depth ? config.pooled_tokens() : config.tokens();
 }
 
 MapRows all_rows(const ViTConfig& config) { return {.first = 0, .count = config.tokens()}; }
@@ -102,8 +108,8 @@ MapRegion map_region(const ViTConfig& config, const PictureGeometry& geometry, u
   const double down = static_cast<double>(picture_height) / geometry.resized_height;
   return {.left = static_cast<double>(geometry.left) * across,
           .top = static_cast<double>(geometry.top) * down,
-          .width = static_cast<double>(config.grid_width() * config.patch_width) * across,
-          .height = static_cast<double>(config.grid_height() * config.patch_height) * down};
+          .width = static_cast<double>(config.seen_width()) * across,
+          .height = static_cast<double>(config.seen_height()) * down};
 }
 
 AttentionMaps::AttentionMaps(const ViTConfig& config, AttentionMapOptions options)
@@ -237,7 +243,8 @@ PatchMap AttentionMaps::map(const Executable& executable, const MapChoice& choic
                             uint32_t set) const {
   const std::vector<float> all = row(executable, choice, image, set);
   const auto patches = all.begin() + static_cast<std::ptrdiff_t>(config_.prefix_tokens());
-  return {config_.grid_height(), config_.grid_width(), {patches, all.end()}};
+  const auto end = patches + static_cast<std::ptrdiff_t>(config_.patches());
+  return {config_.grid_height(), config_.grid_width(), {patches, end}};
 }
 
 }  // namespace vitrine

@@ -36,6 +36,7 @@ uint64_t keys_of_maps(const ViTConfig& config, std::optional<uint64_t> layer);
 // Those that the model's result is made of: the class token's row, or the mean of the rows of all that is
 // pooled.
 MapRows pooled_rows(const ViTConfig& config);
+std::string pooled_name(const ViTConfig& config);  // of several: "mean of the patches"
 MapRows all_rows(const ViTConfig& config);
 
 struct AttentionMapOptions {

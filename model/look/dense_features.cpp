@@ -43,7 +43,9 @@ BlockTaps DenseFeatures::taps() const {
       const uint64_t first = c.prefix_in_blocks();
       ValueId tokens = block.out;
       if (norm) tokens = VisionTransformer(c).normed(builder, name + ".norm", tokens);
-      const ValueId patches = first ? slice(graph, name + ".patches", tokens, 1, first, c.tokens()) : tokens;
+      const bool others = c.tokens() != c.patches();
+      const ValueId patches =
+          others ? slice(graph, name + ".patches", tokens, 1, first, first + c.patches()) : tokens;
       graph.output(rows ? patches : transpose(graph, name, patches), name);
       if (first) {
         graph.output(slice(graph, name + ".others", tokens, 1, 0, first),

@@ -15,12 +15,15 @@ namespace vitrine {
 namespace {
 
 // What the parts are, by the end of their paths; of several that fit, the first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 54> words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 58> words{{
     {"image", "the pixels, normalised"},
     {"patch_embed", "cuts the image into patches and maps each to a token"},
     {"patch_embed.norm", "each token normalised"},
     {"patch_embed.backbone", "convolutions between the image and its patches"},
     {"tokens", "puts the class token and the like in front, and adds positions"},
+    {"tokens.repeat", "the detection tokens, for each image"},
+    {"tokens.detection", "these behind the patches"},
+    {"positions", "positions added"},
     {"norm_pre", "each token normalised"},
     {"blocks", "the encoder"},
     {"blocks_token_only", "blocks in which the class token alone looks"},
@@ -63,6 +66,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> words{{
     {"neck.3", "each token normalised"},
     {"class_token", "the class token alone"},
     {"distillation_token", "the distillation token alone"},
+    {"first_patch", "the first patch alone"},
     {"pool", "the tokens become one vector"},
     {"attn_pool", "a learned query looks at the patches"},
     {"pre_logits", "the representation layer and its tanh"},

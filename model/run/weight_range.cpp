@@ -126,14 +126,16 @@ class Bounds {
     const std::vector<double> weight = values("attn_pool.q.weight"), bias = values("attn_pool.q.bias");
     double largest_latent = 0, largest_q = 0;
     for (size_t row = 0; row < latent.size(); ++row) {
-      double sum = bias[row];
-      for (size_t j = 0; j < latent.size(); ++j) sum += weight[row * latent.size() + j] * latent[j];
+      double sum = weight.empty() ? latent[row] : bias[row];
+      for (size_t j = 0; j < latent.size() && !weight.empty(); ++j)
+        sum += weight[row * latent.size() + j] * latent[j];
       largest_latent = std::max(largest_latent, std::abs(latent[row]));
       largest_q = std::max(largest_q, std::abs(sum));
     }
     ranges.push_back(bound("attn_pool.latent", largest_latent));
     ranges.push_back(bound("attn_pool.q", largest_q));
-    ranges.push_back(normed("attn_pool.norm", model_.config.dim, "attn_pool.mlp"));
+    if (model_.config.pool_mlp)
+      ranges.push_back(normed("attn_pool.norm", model_.config.dim, "attn_pool.mlp"));
     if (model_.config.final_norm) {
       ranges.push_back(mapped("attn_pool.k", "attn_pool.kv", model_.config.dim, values("norm.weight"),
                               values("norm.bias")));

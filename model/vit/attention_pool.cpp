@@ -27,9 +27,10 @@ AttentionPool::AttentionPool(const ViTConfig& config, std::string name)
     : ModuleBase(of_the_pool(config), std::move(name)), mlp_(config_, path("mlp")) {
   const uint64_t dim = config.dim;
   declare(Module::pool_latent, Leaf::whole, "latent", {1, dim});
-  declare_linear(Module::pool_q, "q", dim, dim);
-  declare_linear(Module::pool_kv, "kv", 2 * dim, dim);
+  if (config.pool_query) declare_linear(Module::pool_q, "q", dim, dim);
+  declare_linear(Module::pool_kv, "kv", 2 * dim, dim, config.pool_bias);
   declare_linear(Module::pool_projection, "proj", dim, dim);
+  if (!config.pool_mlp) return;
   declare_norm(Module::pool_norm, "norm");
   // Files know the parts of this MLP by other names than a block's.
   for (Parameter parameter : mlp_.parameters()) {
@@ -45,14 +46,15 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
   const auto linear = [&](const std::string& at, ValueId x, ValueId residual, DType out) {
     const ValueId weight = constant(builder, at + ".weight", dtype);
     return matmul(graph, path(at), x, weight,
-                  {.bias = constant(builder, at + ".bias", dtype),
+                  {.bias = constant_if(has(at + ".bias"), builder, at + ".bias", dtype),
                    .residual = residual,
                    .out = out,
                    .rounded = builder.rounded()});
   };
   const ValueId latent = convert(graph, path("latent.convert"), constant(builder, "latent", dtype), dtype);
   // The same query for all images: projected once.
-  const ValueId q = repeat(graph, path("q.repeat"), linear("q", latent, {}, dtype), batch);
+  const ValueId query = config_.pool_query ? linear("q", latent, {}, dtype) : latent;
+  const ValueId q = repeat(graph, path("q.repeat"), query, batch);
   const ValueId kv = linear("kv", patches, {}, dtype);
   const uint64_t heads = config_.pooling_heads(), width = dim / heads;
   Values out;
@@ -70,6 +72,10 @@ AttentionPool::Values AttentionPool::values(GraphBuilder& builder, ValueId patch
   attended.lse = fused.lse;
   attended.heads = fused.out;
   const ValueId x = attended.out = linear("proj", fused.out, {}, DType::f32);
+  if (!config_.pool_mlp) {
+    out.out = pool_token(graph, path("token"), x, 0);
+    return out;
+  }
   const ValueId normed = norm(builder, "norm", x, builder.dtype(mlp_.name()));
   out.out = pool_token(graph, path("token"), mlp_.values(builder, normed, {.residual = x}).out, 0);
   return out;

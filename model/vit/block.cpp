@@ -18,6 +18,8 @@ ViTConfig attention_config(ViTConfig config, uint64_t block) {
 Block::Block(const ViTConfig& config, std::string name, uint64_t index)
     : ModuleBase(config, std::move(name)) {
   const ViTConfig of_attention = attention_config(config, index);
+  if (config.block_positions && index > 0)
+    declare(Module::block_positions, Leaf::whole, "pos_embed", {config.position_rows(), config.dim});
   if (config.branches == 1) {
     branches_.push_back({Attention(of_attention, path("attn"), index), Mlp(config, path("mlp")), "norm1",
                          "ls1.gamma", "norm2", "ls2.gamma"});
@@ -122,6 +124,8 @@ void Block::add_branches(GraphBuilder& builder, const AttentionKeeps& keeps, Blo
 }
 
 BlockValues Block::values(GraphBuilder& builder, ValueId x, const AttentionKeeps& keeps) const {
+  if (has("pos_embed"))
+    x = add(builder.graph(), path("positions"), x, constant(builder, "pos_embed", DType::f32));
   BlockValues out{.in = x};
   if (config_.post_norm) {
     add_post_norm(builder, keeps, out);

@@ -1,6 +1,7 @@
 #include "model/vit/fixed_values.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/vit/lambda.h"
 #include "model/vit/neck.h"
@@ -18,11 +19,32 @@ std::vector<float> key_mask(const ViTConfig& c, uint64_t count) {
 }
 
 std::vector<float> rotary_angles(const Parameter& parameter, const ViTConfig& c, const ValuesOf& values_of) {
-  if (!c.rotary_learned) return rotary_table(c, {}, 0);
-  const std::string name(canonical_path(Module::rotary_frequencies));
+  const auto asked = [&](bool there, Module module, Shape shape) {
+    const std::string name(canonical_path(module));
+    return there ? ask(values_of, {.name = name, .module = module, .shape = shape}) : std::vector<float>();
+  };
   const std::vector<float> frequencies =
-      ask(values_of, {.name = name, .module = Module::rotary_frequencies, .shape = frequencies_shape(c)});
-  return rotary_table(c, frequencies, parameter.block);
+      asked(c.rotary_learned, Module::rotary_frequencies, frequencies_shape(c));
+  const std::vector<float> class_token = asked(c.rotary_class, Module::rotary_class, class_angles_shape(c));
+  return rotary_table(c, {frequencies, class_token}, parameter.block);
+}
+
+// Sines and cosines of a patch's column, then of its row.
+std::vector<float> grid_positions(const ViTConfig& c) {
+  const uint64_t quarter = c.dim / 4;
+  std::vector<float> table;
+  table.reserve(c.patches() * c.dim);
+  for (uint64_t row = 0; row < c.grid_height(); ++row) {
+    for (uint64_t column = 0; column < c.grid_width(); ++column) {
+      for (uint64_t i = 0; i < c.dim; ++i) {
+        const auto place = static_cast<double>(i < 2 * quarter ? column : row);
+        const double share = static_cast<double>(i % quarter) / static_cast<double>(quarter);
+        const double angle = place / std::pow(10000.0, share);
+        table.push_back(static_cast<float>(i / quarter % 2 ? std::cos(angle) : std::sin(angle)));
+      }
+    }
+  }
+  return table;
 }
 
 std::vector<float> relative_places(const Parameter& parameter, const ViTConfig& c,
@@ -91,7 +113,8 @@ std::vector<float> fixed_values(const Parameter& parameter, const ViTConfig& c, 
     case Module::shared_relative_bias:
       return relative_places(parameter, c, values_of);
     default:
-      return sincos_positions(c.position_rows(), c.dim);
+      return c.positions == Positions::sincos_grid ? grid_positions(c)
+                                                   : sincos_positions(c.position_rows(), c.dim);
   }
 }
 

@@ -59,7 +59,7 @@ void fill_uniform(std::span<float> values, const RandomStream& stream, double lo
 
 bool is_token(Module module) {
   return module == Module::class_token || module == Module::distillation_token ||
-         module == Module::registers || module == Module::pool_latent;
+         module == Module::registers || module == Module::detection_tokens || module == Module::pool_latent;
 }
 
 bool is_scale(Module module) {
@@ -140,13 +140,15 @@ void init_parameter(const Parameter& parameter, const ViTConfig& c, uint64_t see
     fill_stem(parameter, stream, values);
   } else if (parameter.module == Module::rotary_frequencies) {
     fill_frequencies(c, stream, values);
+  } else if (parameter.module == Module::rotary_class) {
+    fill_normal(values, stream, 1);
   } else if (parameter.is_norm()) {
     std::ranges::fill(values, parameter.leaf == Leaf::weight ? 1.0f : 0.0f);
   } else if (is_scale(parameter.module)) {
     std::ranges::fill(values, static_cast<float>(c.layer_scale_init));
   } else if (is_lambda(parameter.module)) {
     fill_normal(values, stream, 0.1);
-  } else if (parameter.module == Module::positions) {
+  } else if (parameter.module == Module::positions || parameter.module == Module::block_positions) {
     fill_truncated_normal(values, stream, 0.02);
   } else if (is_token(parameter.module)) {
     if (c.init == InitRule::torch) {

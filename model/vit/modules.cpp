@@ -163,6 +163,9 @@ PatchEmbed::PatchEmbed(const ViTConfig& config, std::string name) : ModuleBase(c
   if (config.stem != Stem::none) {
     stem_ = std::make_shared<const ConvolutionalStem>(config, path("backbone"));
     declare_all_of(*stem_);
+  }
+  by_rows_ = config.stem != Stem::none || !config.patches_adjoin();
+  if (by_rows_) {
     declare(Module::stem_kernel, Leaf::whole, "proj",
             {config.dim,
              config.stem_channels() * (config.patch_height / stride) * (config.patch_width / stride)});
@@ -170,13 +173,13 @@ PatchEmbed::PatchEmbed(const ViTConfig& config, std::string name) : ModuleBase(c
   }
   declare(Module::patch, Leaf::weight, "proj",
           {config.dim, config.stem_channels(), config.patch_height / stride, config.patch_width / stride});
-  parameters_.back().aside = config.stem != Stem::none;
+  parameters_.back().aside = by_rows_;
   if (config.patch_bias) declare(Module::patch, Leaf::bias, "proj", {config.dim});
   if (config.patch_norm) declare_norm(Module::patch_norm, "norm");
 }
 
 ValueId PatchEmbed::operator()(GraphBuilder& builder, ValueId image) const {
-  if (stem_) return behind_stem(builder, image);
+  if (by_rows_) return convolved(builder, image);
   const DType dtype = builder.dtype(name_);
   const ValueId weight = constant(builder, "proj.weight", dtype);
   const ValueId bias = constant_if(config_.patch_bias, builder, "proj.bias", dtype);
@@ -186,18 +189,20 @@ ValueId PatchEmbed::operator()(GraphBuilder& builder, ValueId image) const {
   return config_.patch_norm ? norm(builder, "norm", x, DType::f32) : x;
 }
 
-ValueId PatchEmbed::behind_stem(GraphBuilder& builder, ValueId image) const {
+ValueId PatchEmbed::convolved(GraphBuilder& builder, ValueId image) const {
   const DType dtype = builder.dtype(name_);
   const uint64_t stride = config_.stem_stride();
   Windows windows{.height = config_.image_height / stride, .width = config_.image_width / stride};
-  windows.kernel_height = windows.stride_y = config_.patch_height / stride;
-  windows.kernel_width = windows.stride_x = config_.patch_width / stride;
+  windows.kernel_height = config_.patch_height / stride;
+  windows.kernel_width = config_.patch_width / stride;
+  windows.stride_y = config_.stride_height() / stride;
+  windows.stride_x = config_.stride_width() / stride;
   windows.rows = config_.grid_height();
   windows.columns = config_.grid_width();
-  const ValueId x =
-      convolution(builder.graph(), name_.empty() ? "patch_embed" : name_, (*stem_)(builder, image, dtype),
-                  constant(builder, "proj", dtype), windows, false,
-                  {.bias = constant_if(config_.patch_bias, builder, "proj.bias", dtype), .out = DType::f32});
+  const ValueId map = stem_ ? (*stem_)(builder, image, dtype) : image;
+  const ValueId x = convolution(
+      builder.graph(), name_.empty() ? "patch_embed" : name_, map, constant(builder, "proj", dtype), windows,
+      !stem_, {.bias = constant_if(config_.patch_bias, builder, "proj.bias", dtype), .out = DType::f32});
   return config_.patch_norm ? norm(builder, "norm", x, DType::f32) : x;
 }
 

@@ -96,8 +96,9 @@ class PatchEmbed : public ModuleBase {
   ValueId operator()(GraphBuilder& builder, ValueId image) const;
 
  private:
-  ValueId behind_stem(GraphBuilder& builder, ValueId image) const;
+  ValueId convolved(GraphBuilder& builder, ValueId image) const;
   std::shared_ptr<const ConvolutionalStem> stem_;  // none without
+  bool by_rows_ = false;  // the patches are made rows first, to be mapped by a product
 };
 
 // What an attention stores besides its result.

@@ -37,12 +37,18 @@ std::string_view canonical_path(Module module) {
       return "dist_token";
     case Module::registers:
       return "reg_token";
+    case Module::detection_tokens:
+      return "det_token";
     case Module::positions:
       return "pos_embed";
+    case Module::block_positions:
+      return "blocks.*.pos_embed";
     case Module::rotary:
       return "rope";
     case Module::rotary_frequencies:
       return "rope.freqs";
+    case Module::rotary_class:
+      return "rope.class_token";
     case Module::relative_bias:
       return "blocks.*.attn.rel_pos";
     case Module::relative_fc1:

@@ -22,9 +22,12 @@ enum class Module : uint8_t {
   class_token,
   distillation_token,
   registers,
+  detection_tokens,
   positions,
+  block_positions,
   rotary,              // the angles of rotary positions, computed
   rotary_frequencies,  // what these are computed of, where they are learned
+  rotary_class,        // those of the class token
   relative_bias,
   relative_fc1,
   relative_fc2,

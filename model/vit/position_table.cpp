@@ -81,15 +81,18 @@ std::vector<Taps> axis_taps(uint64_t from, uint64_t to, uint64_t count, const Po
 std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, Grid from, Grid to,
                                     const PositionRule& rule) {
   const uint64_t rows = dim ? table.size() / dim : 0;
-  if (from.patches() == 0 || to.patches() == 0 || rows < from.patches() || rows * dim != table.size()) {
+  const uint64_t known = from.patches() + rule.behind;
+  if (from.patches() == 0 || to.patches() == 0 || rows < known || rows * dim != table.size()) {
     throw Error(ErrorCode::usage, "a position table of " + std::to_string(rows) +
                                       " rows cannot be resized from " + std::to_string(from.height) + "x" +
                                       std::to_string(from.width) + " to " + std::to_string(to.height) + "x" +
                                       std::to_string(to.width) + " patches");
   }
-  const uint64_t others = rows - from.patches();
-  std::vector<float> result((others + to.patches()) * dim);
+  const uint64_t others = rows - known;
+  std::vector<float> result((others + to.patches() + rule.behind) * dim);
   std::ranges::copy(table.first(others * dim), result.begin());
+  std::ranges::copy(table.last(rule.behind * dim),
+                    result.end() - static_cast<std::ptrdiff_t>(rule.behind * dim));
   const std::span<const float> patches = table.subspan(others * dim);
   const uint64_t longer = std::max(to.height, to.width);
   const std::vector<Taps> down = axis_taps(from.height, rule.square ? longer : to.height, to.height, rule);

@@ -22,13 +22,14 @@ struct PositionRule {
   // Where this isn't 0, distances between samples are from / (to + offset) and the last ones fall short of
   // the edge, as in Meta's DINOv2, which added 0.1 against a rounding error. Not with bicubic_corners.
   double offset = 0;
+  uint64_t behind = 0;  // rows behind the patches, which stay as they are
   // To the square of the longer side first, of which the first rows and columns are then taken.
   bool square = false;
 };
 
-// Resamples `table`, [other rows + from.patches(), dim], to [other rows + to.patches(), dim]. The rows in
-// front of the patches (class, distillation, registers) stay as they are. Computed in double, with
-// PyTorch's coordinates, filters and edges.
+// Resamples `table`, [other rows + from.patches() + behind, dim], to [other rows + to.patches() + behind,
+// dim]. The rows in front of the patches (class, distillation, registers) stay as they are. Computed in
+// double, with PyTorch's coordinates, filters and edges.
 std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, Grid from, Grid to,
                                     const PositionRule& rule);
 

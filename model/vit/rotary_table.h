@@ -14,17 +14,24 @@ namespace vitrine {
 // where they are centered 2π (2 (number + 1/2 + rotary_offset) / n - 1).
 
 // Of one block [patches, 2, pairs of a head], or where angles are learned [heads, patches, 2, pairs of a
-// head]: cosines, then sines.
+// head]: cosines, then sines. With rotary_class the class token's are the first.
 Shape rotary_table_shape(const ViTConfig& config);
 
-// `frequencies` as frequencies_shape() has them, where they are learned; else none.
-std::vector<float> rotary_table(const ViTConfig& config, std::span<const float> frequencies, uint64_t block);
+// What is learned of the angles, in the shapes below; else none.
+struct LearnedAngles {
+  std::span<const float> frequencies = {}, class_token = {};
+};
+std::vector<float> rotary_table(const ViTConfig& config, const LearnedAngles& learned, uint64_t block);
 
 // For the first axis and for the second, in each block and head, the angle of a step: [2, depth, heads,
 // pairs].
 Shape frequencies_shape(const ViTConfig& config);
 
-// How long the periods of the pairs are, without the 2π of the centered: what files may hold of them.
+// The class token's angles: [pairs of a head].
+Shape class_angles_shape(const ViTConfig& config);
+
+// How long the periods of the first half of the pairs are, without the 2π of the centered: what files may
+// hold of them.
 std::vector<float> rotary_periods(const ViTConfig& config);
 
 }  // namespace vitrine

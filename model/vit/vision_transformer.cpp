@@ -68,13 +68,19 @@ VisionTransformer::VisionTransformer(const ViTConfig& c, std::string name)
   if (c.class_token) declare(Module::class_token, Leaf::whole, "cls_token", {c.dim});
   if (c.distillation_token) declare(Module::distillation_token, Leaf::whole, "dist_token", {c.dim});
   if (c.registers) declare(Module::registers, Leaf::whole, "reg_token", {c.registers, c.dim});
+  if (c.detection_tokens)
+    declare(Module::detection_tokens, Leaf::whole, "det_token", {c.detection_tokens, c.dim});
   if (c.positions != Positions::none) {
     declare(Module::positions, Leaf::whole, "pos_embed", {c.position_rows(), c.dim});
-    parameters_.back().fixed = c.positions == Positions::sincos;
+    parameters_.back().fixed = c.positions != Positions::learned;
   }
   declare_all_of(patch_embed_);
   if (c.rotary_learned) {
     declare(Module::rotary_frequencies, Leaf::whole, "rope.freqs", frequencies_shape(c));
+    parameters_.back().aside = true;
+  }
+  if (c.rotary_class) {
+    declare(Module::rotary_class, Leaf::whole, "rope.class_token", class_angles_shape(c));
     parameters_.back().aside = true;
   }
   if (c.pre_norm) declare_norm(Module::pre_norm, "norm_pre");
@@ -129,7 +135,9 @@ ValueId VisionTransformer::operator()(GraphBuilder& builder, ValueId image, Resu
 }
 
 ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
-  const bool positions = config_.positions != Positions::none;
+  const bool any_positions = config_.positions != Positions::none;
+  // Of tokens behind the patches, too: these are put there first.
+  const bool positions = any_positions && config_.detection_tokens == 0;
   if (positions || config_.prefix_in_blocks()) {
     const auto constant_of = [&](bool present, std::string_view leaf) {
       return constant_if(present, builder, leaf, DType::f32);
@@ -141,6 +149,14 @@ ValueId VisionTransformer::assemble(GraphBuilder& builder, ValueId x) const {
          .registers = constant_of(config_.registers > 0, "reg_token"),
          .positions = constant_of(positions, "pos_embed"),
          .out = DType::f32});
+  }
+  if (config_.detection_tokens) {
+    Graph& graph = builder.graph();
+    const ValueId behind = repeat_tokens(graph, path("tokens.repeat"),
+                                         constant(builder, "det_token", DType::f32), graph.value(x).shape[0]);
+    x = concat(graph, path("tokens.detection"), {x, behind}, 1);
+    if (any_positions)
+      x = add(graph, path("tokens.positions"), x, constant(builder, "pos_embed", DType::f32));
   }
   x = builder.dropout(path("tokens.dropout"), x, config_.dropout);
   return config_.pre_norm ? norm(builder, "norm_pre", x, DType::f32) : x;
@@ -160,10 +176,17 @@ ValueId VisionTransformer::token(GraphBuilder& builder, ValueId x, uint64_t inde
 // [B, pooled_width], in `out`.
 ValueId VisionTransformer::pooled(GraphBuilder& builder, ValueId x, DType out, const BlockTap* tap) const {
   Graph& graph = builder.graph();
-  const uint64_t first = config_.first_pooled(), count = config_.tokens() - first;
+  const uint64_t first = config_.first_pooled(), count = config_.pooled_tokens();
   switch (config_.pool) {
     case Pool::token:
       return token(builder, x, 0, "class_token", out);
+    case Pool::first:
+      return token(builder, x, 0, "first_patch", out);
+    case Pool::prefix:
+      if (config_.final_norm) x = norm(builder, "norm", x, DType::f32);
+      x = pool_mean(graph, path("pool"), x, 0, config_.prefix_tokens());
+      if (config_.fc_norm) x = norm(builder, "fc_norm", x, out);
+      break;
     case Pool::mean:
       if (neck_ || config_.final_norm) x = normed(builder, neck_ ? "neck" : "norm", x);
       x = pool_mean(graph, path("pool"), x, first, count);

@@ -27,8 +27,10 @@ constexpr std::array<EnumName<AttentionKind>, 3> attention_names{
     {{AttentionKind::plain, "plain"},
      {AttentionKind::differential, "differential"},
      {AttentionKind::talking_heads, "talking_heads"}}};
-constexpr std::array<EnumName<Positions>, 3> position_names{
-    {{Positions::none, "none"}, {Positions::learned, "learned"}, {Positions::sincos, "sincos"}}};
+constexpr std::array<EnumName<Positions>, 4> position_names{{{Positions::none, "none"},
+                                                             {Positions::learned, "learned"},
+                                                             {Positions::sincos, "sincos"},
+                                                             {Positions::sincos_grid, "sincos_grid"}}};
 constexpr std::array<EnumName<Stem>, 4> stem_names{{{Stem::none, "none"},
                                                     {Stem::convolutions, "convolutions"},
                                                     {Stem::resnet, "resnet"},
@@ -51,10 +53,12 @@ constexpr std::array<EnumName<PositionResize>, 6> resize_names{
      {PositionResize::bilinear, "bilinear"},
      {PositionResize::bilinear_antialias, "bilinear_antialias"},
      {PositionResize::bilinear_corners, "bilinear_corners"}}};
-constexpr std::array<EnumName<Pool>, 4> pool_names{{{Pool::token, "token"},
+constexpr std::array<EnumName<Pool>, 6> pool_names{{{Pool::token, "token"},
                                                     {Pool::mean, "mean"},
                                                     {Pool::token_and_mean, "token_and_mean"},
-                                                    {Pool::attention, "attention"}}};
+                                                    {Pool::attention, "attention"},
+                                                    {Pool::first, "first"},
+                                                    {Pool::prefix, "prefix"}}};
 constexpr std::array<EnumName<InitRule>, 2> init_names{{{InitRule::vit, "vit"}, {InitRule::torch, "torch"}}};
 constexpr std::array<EnumName<Activation>, 7> activation_names{{{Activation::none, "none"},
                                                                 {Activation::gelu, "gelu"},
@@ -93,6 +97,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("image_width", c.image_width);
   visit("patch_height", c.patch_height);
   visit("patch_width", c.patch_width);
+  visit("patch_stride_height", c.patch_stride_height);
+  visit("patch_stride_width", c.patch_stride_width);
   visit("channels", c.channels);
   visit("patch_bias", c.patch_bias);
   visit("patch_norm", c.patch_norm);
@@ -102,11 +108,13 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("class_token", c.class_token);
   visit("distillation_token", c.distillation_token);
   visit("registers", c.registers);
+  visit("detection_tokens", c.detection_tokens);
   visit("positions", c.positions);
   visit("position_span", c.position_span);
   visit("position_resize", c.position_resize);
   visit("position_offset", c.position_offset);
   visit("position_square", c.position_square);
+  visit("block_positions", c.block_positions);
   visit("pre_norm", c.pre_norm);
   visit("rotary", c.rotary);
   visit("rotary_base", c.rotary_base);
@@ -116,6 +124,8 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("rotary_columns_first", c.rotary_columns_first);
   visit("rotary_rounded", c.rotary_rounded);
   visit("rotary_learned", c.rotary_learned);
+  visit("rotary_alternating", c.rotary_alternating);
+  visit("rotary_class", c.rotary_class);
   visit("relative_bias", c.relative_bias);
   visit("relative_hidden", c.relative_hidden);
   visit("relative_swin", c.relative_swin);
@@ -156,6 +166,9 @@ void for_each_field(Config& c, Visit&& visit) {
   visit("pool_prefix", c.pool_prefix);
   visit("pool_heads", c.pool_heads);
   visit("pool_hidden", c.pool_hidden);
+  visit("pool_query", c.pool_query);
+  visit("pool_bias", c.pool_bias);
+  visit("pool_mlp", c.pool_mlp);
   visit("fc_norm", c.fc_norm);
   visit("representation_size", c.representation_size);
   visit("embedding_size", c.embedding_size);
@@ -418,10 +431,10 @@ double flops(const ViTConfig& c, uint64_t batch) {
   total += static_cast<double>(c.pooled_width() * (c.representation_size + c.embedding_size));
   double shared = 0;  // by all images of the batch
   if (c.pool == Pool::attention) {
-    const double p = static_cast<double>(c.tokens() - c.first_pooled());
-    shared = d * d;  // the query
-    // k and v, attention, W_o, MLP
-    total += p * d * 2 * d + 2 * p * d + d * d + 2 * d * static_cast<double>(c.pooling_hidden());
+    const double p = static_cast<double>(c.pooled_tokens());
+    if (c.pool_query) shared = d * d;
+    total += p * d * 2 * d + 2 * p * d + d * d;  // k and v, attention, W_o
+    if (c.pool_mlp) total += 2 * d * static_cast<double>(c.pooling_hidden());
   }
   total += static_cast<double>(c.feature_width() * c.classes * (c.distilled_head ? 2 : 1));
   return 2 * (total * static_cast<double>(batch) + shared);

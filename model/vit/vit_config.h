@@ -22,7 +22,8 @@ enum class BlockKind : uint8_t { sequential, parallel };
 // the width, with a norm behind each head (https://arxiv.org/abs/2410.05258); or a mixture of all heads'
 // softmaxes, each of a mixture of all heads' scores (https://arxiv.org/abs/2003.02436).
 enum class AttentionKind : uint8_t { plain, differential, talking_heads };
-enum class Positions : uint8_t { none, learned, sincos };
+// Computed ones are sines and cosines of a token's number, or half of a patch's column and half of its row.
+enum class Positions : uint8_t { none, learned, sincos, sincos_grid };
 // Convolutions between the image and the patches: none; some without an overlap, each with a batch norm and
 // the activation behind it; a ResNet-D with batch norms; or BiT's ResNet v2, of standardised weights with
 // group norms.
@@ -47,9 +48,10 @@ enum class PositionResize : uint8_t {
   bilinear_antialias,
   bilinear_corners,
 };
-// How the tokens become one vector: the class token; the mean of the patches; both, side by side; or
-// attention of a learned query to the patches, with an MLP behind it (MAP).
-enum class Pool : uint8_t { token, mean, token_and_mean, attention };
+// How the tokens become one vector: the class token; the mean of the patches; both, side by side; attention
+// of a learned query to the patches, with an MLP behind it (MAP); the first token where that is a patch; or
+// the mean of the tokens in front of the patches.
+enum class Pool : uint8_t { token, mean, token_and_mean, attention, first, prefix };
 // How random weights are drawn: the paper's ViT (truncated normal) or PyTorch's layer defaults.
 enum class InitRule : uint8_t { vit, torch };
 
@@ -70,6 +72,8 @@ struct ViTConfig {
   // The image and how it is cut. Pixels past the last whole patch are not seen.
   uint64_t image_height = 224, image_width = 224;
   uint64_t patch_height = 16, patch_width = 16;
+  uint64_t patch_stride_height = 0,
+           patch_stride_width = 0;  // from one to the next; 0: patch_height, patch_width
   uint64_t channels = 3;
   bool patch_bias = true;
   bool patch_norm = false;  // a LayerNorm behind the patch projection
@@ -79,16 +83,18 @@ struct ViTConfig {
   uint64_t stem_width = 64;                  // channels behind its first layers
   std::array<uint64_t, 4> stem_blocks = {};  // of each of its stages, those that there are
 
-  // Tokens, in the order class, distillation, registers, patches.
+  // Tokens, in the order class, distillation, registers, patches, detection.
   bool class_token = true;
   bool distillation_token = false;
   uint64_t registers = 0;
+  uint64_t detection_tokens = 0;
   Positions positions = Positions::learned;
   PositionSpan position_span = PositionSpan::all;
   PositionResize position_resize = PositionResize::bicubic;
   double position_offset =
       0;  // added to the new grid's extents when it is resampled: model/vit/position_table.h
   bool position_square = false;  // resampled to the square of the longer side, of which the grid is a corner
+  bool block_positions = false;  // each block but the first adds others of its own in front
   bool pre_norm = false;         // a LayerNorm in front of the first block
 
   // Rotary positions, of patches alone: queries and keys are turned by angles, those of the first half of the
@@ -100,8 +106,10 @@ struct ViTConfig {
   uint64_t rotary_reference = 0;  // how many rows and columns the grid is taken to have; 0: as many as it has
   bool rotary_centered = false;   // places go from -2π to 2π, whatever the grid
   bool rotary_columns_first = false;
-  bool rotary_rounded = false;  // the periods base^(b / ..) are rounded to bf16
-  bool rotary_learned = false;  // each block and head has angles of its own for a row and for a column
+  bool rotary_rounded = false;      // the periods base^(b / ..) are rounded to bf16
+  bool rotary_learned = false;      // each block and head has angles of its own for a row and for a column
+  bool rotary_alternating = false;  // of the second half of the pairs, b is b + 1/2
+  bool rotary_class = false;        // the class token is turned as well, by learned angles
 
   // A number a head for each place that a patch can lie at seen from another, and with a class token three
   // more rows for what concerns it; or computed for these places by an MLP, without the rows.
@@ -157,6 +165,9 @@ struct ViTConfig {
   bool pool_prefix = false;  // the mean, or what is attended to, are all tokens, not the patches alone
   uint64_t pool_heads = 0;   // of Pool::attention; 0: heads
   uint64_t pool_hidden = 0;  // of its MLP; 0: mlp_hidden
+  bool pool_query = true;    // a linear layer makes the query of what is learned
+  bool pool_bias = true;     // of its keys and values
+  bool pool_mlp = true;      // a norm and an MLP are behind it
   bool fc_norm = false;      // on the pooled features
   uint64_t representation_size = 0;  // a linear layer and tanh before the head; 0: none
   uint64_t embedding_size = 0;       // a linear layer without bias, CLIP's projection; 0: none
@@ -173,13 +184,23 @@ struct ViTConfig {
   uint64_t stem_stages() const;
   uint64_t stem_stride() const;    // pixels of the image between those that patches are cut from
   uint64_t stem_channels() const;  // of these
-  uint64_t grid_height() const { return image_height / patch_height; }
-  uint64_t grid_width() const { return image_width / patch_width; }
+  // Pixels from one patch to the next.
+  uint64_t stride_height() const { return patch_stride_height ? patch_stride_height : patch_height; }
+  uint64_t stride_width() const { return patch_stride_width ? patch_stride_width : patch_width; }
+  bool patches_adjoin() const { return stride_height() == patch_height && stride_width() == patch_width; }
+  uint64_t grid_height() const { return places(image_height, patch_height, stride_height()); }
+  uint64_t grid_width() const { return places(image_width, patch_width, stride_width()); }
+  // Of the image, what the patches show.
+  uint64_t seen_height() const { return (grid_height() - 1) * stride_height() + patch_height; }
+  uint64_t seen_width() const { return (grid_width() - 1) * stride_width() + patch_width; }
   uint64_t patches() const { return grid_height() * grid_width(); }
   uint64_t prefix_tokens() const { return class_token + distillation_token + registers; }
-  uint64_t tokens() const { return prefix_tokens() + patches(); }
+  uint64_t tokens() const { return prefix_tokens() + patches() + detection_tokens; }
   uint64_t prefix_in_blocks() const { return class_blocks ? 0 : prefix_tokens(); }
-  uint64_t tokens_in_blocks() const { return prefix_in_blocks() + patches(); }
+  uint64_t tokens_in_blocks() const { return prefix_in_blocks() + patches() + detection_tokens; }
+  bool is_patch(uint64_t token) const {
+    return token >= prefix_tokens() && token < prefix_tokens() + patches();
+  }
   uint64_t position_rows() const;
   // Of a block's attention, for each of which there are queries and keys.
   uint64_t softmaxes() const { return attention == AttentionKind::differential ? 2 * heads : heads; }
@@ -193,6 +214,7 @@ struct ViTConfig {
   uint64_t pooling_hidden() const { return pool_hidden ? pool_hidden : mlp_width(); }
   // Which tokens are pooled where it isn't one alone.
   uint64_t first_pooled() const { return pool_prefix ? 0 : prefix_tokens(); }
+  uint64_t pooled_tokens() const { return pool_prefix ? tokens() : patches(); }
   uint64_t result_width() const { return neck ? neck : dim; }  // of the tokens that are pooled
   uint64_t pooled_width() const { return pool == Pool::token_and_mean ? 2 * dim : result_width(); }
   bool sees_all(uint64_t index) const;  // of that many blocks in front of it
@@ -207,6 +229,11 @@ struct ViTConfig {
   void validate(const std::string& origin, ErrorCode code = ErrorCode::bad_file) const;
 
   bool operator==(const ViTConfig&) const = default;
+
+ private:
+  static uint64_t places(uint64_t image, uint64_t patch, uint64_t stride) {
+    return image < patch ? 0 : (image - patch) / stride + 1;
+  }
 };
 
 // Overrides one field from "KEY=VALUE". KEY is a field's name, or image_size or patch_size for both

@@ -37,11 +37,32 @@ void check_image(const Checker& check, const ViTConfig& c) {
   check.range("image_width", c.image_width, 1, max_image);
   check.range("patch_height", c.patch_height, 1, c.image_height);
   check.range("patch_width", c.patch_width, 1, c.image_width);
+  check.range("patch_stride_height", c.stride_height(), 1, max_image);
+  check.range("patch_stride_width", c.stride_width(), 1, max_image);
+  check.require(
+      c.stem == Stem::none || c.patches_adjoin(),
+      "patches overlap or lie apart and stem is " + std::string(name_of(c.stem)) + ", expected stem=none");
   check.range("channels", c.channels, 1, 1024);
   check.range("registers", c.registers, 0, 4096);
+  check.range("detection_tokens", c.detection_tokens, 0, 4096);
+  check.require(c.detection_tokens == 0 || c.positions == Positions::none ||
+                    (c.positions == Positions::learned && c.position_span == PositionSpan::all),
+                "detection_tokens is " + std::to_string(c.detection_tokens) +
+                    ", expected positions=learned and position_span=all beside it, or positions=none");
+  check.require(
+      c.detection_tokens == 0 || (c.rotary == Rotary::none && c.relative_bias == RelativeBias::none &&
+                                  c.window == 0 && c.neck == 0 && c.pool != Pool::attention),
+      "detection_tokens is " + std::to_string(c.detection_tokens) +
+          ", expected no rotary, relative_bias, window or neck beside it, and no pooling by attention");
+  check.require(!c.block_positions || c.positions == Positions::learned,
+                "block_positions is true, expected positions=learned beside it");
   check.require(
       c.position_offset >= 0 && c.position_offset < 1,
       "position_offset is " + std::to_string(c.position_offset) + ", expected at least 0 and less than 1");
+  check.require(c.positions != Positions::sincos_grid ||
+                    (c.dim % 4 == 0 && (c.prefix_tokens() == 0 || c.position_span == PositionSpan::patches)),
+                "positions is sincos_grid, expected a dim that is a multiple of 4, and position_span=patches "
+                "where there are tokens in front of these");
   check.require(c.tokens() <= max_tokens, "the image makes " + std::to_string(c.tokens()) +
                                               " tokens, expected at most " + std::to_string(max_tokens));
 }
@@ -135,8 +156,12 @@ void check_class_blocks(const Checker& check, const ViTConfig& c) {
 void check_rotary(const Checker& check, const ViTConfig& c) {
   if (c.rotary == Rotary::none) {
     check.require(!c.rotary_learned, "rotary_learned is true and rotary is none, expected rotary=neighbours");
+    check.require(!c.rotary_class, "rotary_class is true and rotary is none, expected rotary=halves");
     return;
   }
+  check.require(!c.rotary_class || (c.class_token && c.prefix_tokens() == 1 && !c.rotary_learned),
+                "rotary_class is true, expected a class token alone in front of the patches and "
+                "rotary_learned=false beside it");
   check.require(c.head_key_width() % 4 == 0, "rotary is " + std::string(name_of(c.rotary)) +
                                                  " and the heads are " + std::to_string(c.head_key_width()) +
                                                  " wide, expected a multiple of 4");
@@ -197,6 +222,10 @@ void check_result(const Checker& check, const ViTConfig& c) {
                 "pool is " + std::string(name_of(c.pool)) + " and class_token is false, expected pool=mean");
   check.require(c.pool != Pool::token_and_mean || !c.fc_norm,
                 "pool is token_and_mean and fc_norm is true, expected at most one of the two");
+  check.require(c.pool != Pool::first || c.prefix_tokens() == 0,
+                "pool is first and there are tokens in front of the patches, expected pool=token");
+  check.require(c.pool != Pool::prefix || c.prefix_tokens() > 0,
+                "pool is prefix and there are no tokens in front of the patches, expected pool=mean");
   if (c.pool == Pool::attention) {
     const uint64_t heads = c.pooling_heads();
     check.range("pool_heads", heads, 1, max_heads);

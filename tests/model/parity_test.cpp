@@ -67,11 +67,14 @@ std::vector<std::string> check_fixture(const std::filesystem::path& fixture) {
     check_output(fixture / (name + ".npy"), model, name, images, meta.at("limits"));
   const ViTConfig& c = model.config;
   const bool of_a_grid = c.relative_bias == RelativeBias::own || c.relative_bias == RelativeBias::shared;
-  // transformers' SAM and timm's CaiT refuse other sizes than their own.
-  const bool one_size =
-      (of_a_grid && c.relative_hidden == 0) || model.family == "hf_sam" || c.class_blocks > 0;
+  // Of these transformers and timm (CaiT) refuse other sizes than their own.
+  const bool refused = model.family == "hf_sam" || model.family == "hf_ast" || model.family == "hf_video" ||
+                       (model.family == "hf_aimv2" && c.positions == Positions::learned) ||
+                       c.class_blocks > 0;
+  const bool one_size = (of_a_grid && c.relative_hidden == 0) || refused;
   const bool any_size = c.relative_bias == RelativeBias::decomposed || c.positions == Positions::learned ||
-                        c.rotary != Rotary::none || c.relative_hidden > 0;
+                        c.positions == Positions::sincos_grid || c.rotary != Rotary::none ||
+                        c.relative_hidden > 0;
   CHECK(meta.contains("resized") == (any_size && !one_size));
   if (meta.contains("resized")) {
     options.image_height = meta["resized"]["image_size"][0];

@@ -23,6 +23,8 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
+from make_tower_fixtures import frames_of, patches_of, tubelet_of
+
 LIMIT = 2e-5
 MOST_PARAMETERS = 1_000_000_000
 TIMM_MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transformer_hybrid vision_transformer_relpos "
@@ -39,7 +41,8 @@ SamVisionModel Siglip2VisionModel SiglipForImageClassification SiglipModel Sigli
 ViTMSNForImageClassification ViTMSNModel ViTModel VideoMAEModel VitDetModel VivitModel YolosModel
 """.split()
 # Towers whose pooled vector is the result, too; what others call a pooler is a layer for training.
-POOLED = ("AltCLIP", "Blip", "CLIP", "ChineseCLIP", "Llava", "MetaClip2", "OwlViTVision", "Owlv2", "Siglip")
+POOLED = ("AST", "Aimv2", "AltCLIP", "Blip", "CLIP", "ChineseCLIP", "Janus", "Llava", "MLCD", "MetaClip2", "OwlViTVision", "Owlv2",
+          "Siglip")
 SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 64,
          "patch_size": 8, "vision_output_dim": 64, "projection_dim": 64}
 
@@ -151,16 +154,30 @@ def cover_transformers(name, program, scratch):
             part.pad_token_id, part.bos_token_id, part.eos_token_id = 1, 0, 2
         if hasattr(part, "num_key_value_heads"):
             part.num_key_value_heads = 4
+        if isinstance(getattr(part, "head_dim", None), int):
+            part.head_dim = 16
     if hasattr(config, "mask_ratio"):
         config.mask_ratio = 0.0
     model = randomised(kind(config))
     folder = scratch / "model"
     model.save_pretrained(folder)
     image = scratch / "image.npy"
-    np.save(image, np.random.default_rng(0).standard_normal((1, 3, 64, 64)).astype(np.float32))
+    shape = (1, 1, config.num_mel_bins, config.max_length) if name.startswith("AST") else (1, 3, 64, 64)
+    if hasattr(config, "num_frames"):
+        shape = (1, 3 * tubelet_of(config), 64 * (config.num_frames // tubelet_of(config)), 64)
+    np.save(image, np.random.default_rng(0).standard_normal(shape).astype(np.float32))
     pixels = torch.from_numpy(np.load(image)).double()
+    arguments = {"noise": torch.arange(64.0)[None]} if "MAE" in name else {}
+    extra = ()
+    if name.startswith("AST"):
+        pixels = pixels[:, 0].transpose(1, 2)
+    if hasattr(config, "num_frames"):
+        pixels = frames_of(pixels, config)
+    if name == "Siglip2VisionModel":
+        pixels, arguments = patches_of(pixels, 8)
+        extra = ("--image-size", "64")
     what = "logits" if "Classification" in name else "tokens"
-    got = run(program, folder, image, scratch / "output.npy", what)
+    got = run(program, folder, image, scratch / "output.npy", what, extra)
     wanted = None
     if got[0] is not None:
         tower = model.double()
@@ -171,7 +188,7 @@ def cover_transformers(name, program, scratch):
         elif hasattr(tower, "vision_model") and hasattr(tower, "text_model"):
             tower = tower.vision_model
         with torch.no_grad():
-            out = tower(pixels, **({"noise": torch.arange(64.0)[None]} if "MAE" in name else {}))
+            out = tower(pixels, **arguments)
             wanted = (out.logits if what == "logits" else out.last_hidden_state).numpy()
             if wanted.ndim == 4:  # laid out as a picture: here the patches are rows
                 wanted = wanted.reshape(*wanted.shape[:2], -1).transpose(0, 2, 1)
@@ -180,7 +197,7 @@ def cover_transformers(name, program, scratch):
         pooled = out.image_embeds if hasattr(out, "image_embeds") else out.pooler_output
         if tower is not model and hasattr(model, "visual_projection"):
             pooled = model.visual_projection(pooled)
-        verdict = judge(run(program, folder, image, scratch / "output.npy", "features"), pooled.detach().numpy())
+        verdict = judge(run(program, folder, image, scratch / "output.npy", "features", extra), pooled.detach().numpy())
     return (verdict,)
 
 

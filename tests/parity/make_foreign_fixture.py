@@ -21,22 +21,15 @@ TIMM = {
     "resnet18": "a convolutional network",
 }
 TRANSFORMERS = {
-    "ASTForAudioClassification": "an Audio Spectrogram Transformer",
-    "Aimv2VisionModel": "an AIMv2",
     "ConvNextModel": "a convolutional network",
     "HieraModel": "stages",
-    "JanusVisionModel": "Janus",
     "Llama4VisionModel": "Llama 4",
-    "PixtralVisionModel": "a Pixtral",
     "ResNetModel": "a convolutional network",
     "SegformerModel": "stages",
-    "Siglip2VisionModel": "NaFlex",
     "SwinModel": "a Swin",
     "ViTMAEForPreTraining": "a masked autoencoder",
-    "VideoMAEModel": "a model of videos",
-    "VitDetModel": "a ViTDet",
-    "VivitModel": "a model of videos",
-    "YolosModel": "a YOLOS",
+    "VideoMAEForPreTraining": "a masked autoencoder",
+    "VJEPA2Model": "a model of videos",
 }
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2, "vision_output_dim": 32,
          "decoder_hidden_size": 32, "decoder_num_hidden_layers": 1, "decoder_num_attention_heads": 2, "decoder_intermediate_size": 48}

@@ -127,6 +127,25 @@ TEST_CASE("convolutions in front of the patches stay as they are, and all can't 
   CHECK_THROWS_AS(trained_parameters(config), Error);
 }
 
+TEST_CASE("patches that overlap stay as they are, and all can't be trained") {
+  TrainConfig config = three_blocks("all");
+  config.model.patch_height = config.model.patch_width = 8;
+  config.model.image_height = config.model.image_width = 20;
+  config.model.patch_stride_height = 5;
+  config.model.patch_stride_width = 6;
+  config.model.validate("the test");
+  try {
+    trained_parameters(config);
+    FAIL("was not refused");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("patches that overlap") && ContainsSubstring("last:N"));
+  }
+  config.train = "last:1";
+  CHECK(std::ranges::none_of(trained_parameters(config), [](const Parameter& parameter) {
+    return parameter.name.starts_with("patch_embed");
+  }));
+}
+
 TEST_CASE("of an encoder with windows and a neck the head alone is trained, and the rest refused by name") {
   TrainConfig config = three_blocks("head");
   ViTConfig& model = config.model;

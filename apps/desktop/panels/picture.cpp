@@ -71,7 +71,7 @@ Placed patch_rectangle(const ViTConfig& c, uint64_t patch, const Placed& patches
 }
 
 void draw_selected_patch(const ViTConfig& c, const MapSelection& selection, const Placed& patches) {
-  if (!selection.token || *selection.token < c.prefix_tokens()) return;
+  if (!selection.token || !c.is_patch(*selection.token)) return;
   const Placed patch = patch_rectangle(c, *selection.token - c.prefix_tokens(), patches);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.AddRect({patch.from.x - 1, patch.from.y - 1}, {patch.to.x + 1, patch.to.y + 1}, IM_COL32(0, 0, 0, 220),

@@ -70,6 +70,14 @@ std::vector<Named> kinds() {
   with("rotary=halves per_head_maps=true projection=false");
   with("attention_norm=true mlp_norm=true head_norm=true post_norm=true");
   with("pool=attention pool_prefix=true pool_heads=4 pool_hidden=20 mlp=swiglu activation=silu");
+  with("pool=attention class_token=false pool_query=false pool_bias=false pool_mlp=false norm=rms");
+  with("detection_tokens=3");
+  with("detection_tokens=3 block_positions=true pool=mean");
+  with("detection_tokens=2 positions=none class_token=false pool=mean");
+  with("distillation_token=true registers=1 pool=prefix fc_norm=true");
+  with("pool=first class_token=false fc_norm=true");
+  with("positions=sincos_grid class_token=false pool=mean");
+  with("rotary=halves rotary_class=true rotary_alternating=true");
   with("pool=mean pool_prefix=true");
   with("norm=rms layer_scale=true mlp_scale=false head_norm=true");
   with("relative_bias=own positions=none");

@@ -56,6 +56,17 @@ TEST_CASE("a table for the same grid stays as it is, and the rows in front of th
   }
 }
 
+TEST_CASE("rows behind the patches stay as they are, and the patches' become what they would without them") {
+  std::vector<float> table(3 * (1 + 4 * 5 + 2));
+  for (size_t i = 0; i < table.size(); ++i) table[i] = std::sin(static_cast<float>(i));
+  const auto found = resize_positions(table, 3, {4, 5}, {6, 2}, {.behind = 2});
+  REQUIRE(found.size() == 3 * (1 + 12 + 2));
+  const auto without = resize_positions(std::span(table).first(3 * 21), 3, {4, 5}, {6, 2}, {});
+  CHECK(std::equal(without.begin(), without.end(), found.begin()));
+  CHECK(std::equal(found.end() - 6, found.end(), table.end() - 6));
+  CHECK_THROWS_AS(resize_positions(table, 3, {4, 5}, {6, 2}, {.behind = 4}), Error);
+}
+
 TEST_CASE("a table that is no such grid is refused") {
   const std::vector<float> table(3 * 10);
   CHECK_THROWS_AS(resize_positions(table, 3, {4, 4}, {2, 2}, {}), Error);

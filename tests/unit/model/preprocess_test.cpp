@@ -190,6 +190,8 @@ TEST_CASE("the right profile is found without any file") {
   CHECK(name("myvit") == "profile grey");
   CHECK(name("hf_clip") == "profile clip");
   CHECK(name("hf_siglip") == "profile siglip");
+  CHECK(name("hf_aimv2") == "profile clip");
+  CHECK(name("hf_mlcd") == "profile clip");
   CHECK(name("hf_dinov2") == "profile hf-dinov2");
   CHECK(name("hf_dinov3") == "profile hf-dinov3-fast");
   CHECK(name("meta_dinov3") == "profile hf-dinov3-fast");
@@ -200,6 +202,8 @@ TEST_CASE("the right profile is found without any file") {
   using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(name("hf_sam"),
                     ContainsSubstring("SAM's own pictures") && ContainsSubstring("--profile"));
+  CHECK_THROWS_WITH(name("hf_janus"), ContainsSubstring("Janus' own pictures"));
+  CHECK_THROWS_WITH(name("hf_pixtral"), ContainsSubstring("Pixtral's own pictures"));
   CHECK(read_preprocess("m.safetensors", "timm", config).width() == 96);
   CHECK(read_preprocess("m.safetensors", "hf_dinov2", config).width() == 96);
   config.image_height = config.image_width = 518;

@@ -59,7 +59,7 @@ TEST_CASE("the option --set reads every field that fields_of writes") {
   ViTConfig copy;
   for (const auto& [key, value] : fields_of(config)) set_field(copy, key + "=" + value);
   CHECK(copy == config);
-  CHECK(fields_of(config).size() == 77);
+  CHECK(fields_of(config).size() == 86);
 }
 
 TEST_CASE("the option --set names the field, what was found and what was expected") {
