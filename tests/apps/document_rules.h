@@ -43,6 +43,7 @@ inline const NotRun not_run[] = {
     {"bench/roofline.py", "measures the machine for minutes"},
     {"bench/startup.py", "starts a model of 330 MB that it makes, again and again"},
     {"bench/pipeline.py", "measures the machine for minutes"},
+    {"PYTHONPATH=build/release/python bench/python_overhead.py", "measures the machine for minutes"},
     {"bench/gpu.sh", "needs a GPU"},
     {"bench/zoo.py", "takes many minutes with 33 make-believe GPUs; tests/zoo compiles for them"},
     {"bench/zoo_peers.py",
