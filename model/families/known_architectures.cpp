@@ -193,7 +193,7 @@ void guess(ViTConfig& c, const Naming& naming, const Rows& family, const InferHi
     return row.key.starts_with(sizes_of(c) + " ") && class_token == c.class_token && row.lacks.empty() &&
            row.set.empty() && config_of(row).attention == c.attention;
   });
-  if (hints.heads != 0) return;  // whoever says that much knows the model
+  if (hints.heads != 0) return;                             // whoever says that much knows the model
   if (c.attention == AttentionKind::talking_heads) return;  // their mixture counts them
   std::string example;
   if (!alike.empty()) {

@@ -13,6 +13,7 @@
 #include "model/files/config_json.h"
 #include "model/files/hub_cache.h"
 #include "model/files/preprocess_files.h"
+#include "model/files/stored_layouts.h"
 #include "model/files/tensor_files.h"
 #include "model/vit/fixed_values.h"
 #include "model/vit/init_weights.h"
@@ -110,59 +111,6 @@ bool has_nan(const ConstantPart& part) {
 }
 
 Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
-
-// Each row's vector added to each column's.
-std::vector<float> sums_of(std::span<const float> rows, std::span<const float> columns, uint64_t dim) {
-  std::vector<float> sums;
-  sums.reserve(rows.size() / dim * columns.size());
-  for (size_t row = 0; row < rows.size(); row += dim) {
-    for (size_t i = 0; i < columns.size(); ++i) sums.push_back(rows[row + i % dim] + columns[i]);
-  }
-  return sums;
-}
-
-// Some columns of rows.
-std::vector<float> columns_of(std::span<const float> values, uint64_t width, uint64_t first, uint64_t count) {
-  std::vector<float> columns;
-  columns.reserve(values.size() / width * count);
-  for (size_t row = 0; row < values.size(); row += width) {
-    const auto part = values.subspan(row + first, count);
-    columns.insert(columns.end(), part.begin(), part.end());
-  }
-  return columns;
-}
-
-// [outputs, height, width, channels] as `shape`, [outputs, channels, height, width].
-std::vector<float> channels_first(std::span<const float> values, const Shape& shape) {
-  const uint64_t channels = shape[1], pixels = shape[2] * shape[3];
-  std::vector<float> turned(values.size());
-  for (uint64_t output = 0; output < shape[0]; ++output) {
-    for (uint64_t pixel = 0; pixel < pixels; ++pixel) {
-      for (uint64_t channel = 0; channel < channels; ++channel)
-        turned[(output * channels + channel) * pixels + pixel] =
-            values[(output * pixels + pixel) * channels + channel];
-    }
-  }
-  return turned;
-}
-
-// [outputs, channels, frames, pixels] as [outputs, frames, channels, pixels].
-std::vector<float> frames_first(std::span<const float> values, const std::vector<uint64_t>& stored) {
-  const uint64_t channels = stored[1], frames = stored[2], pixels = stored[3] * stored[4];
-  std::vector<float> turned(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint64_t pixel = i % pixels, frame = i / pixels % frames, channel = i / pixels / frames % channels;
-    const uint64_t output = i / pixels / frames / channels;
-    turned[((output * frames + frame) * channels + channel) * pixels + pixel] = values[i];
-  }
-  return turned;
-}
-
-uint64_t rows_of(const std::vector<uint64_t>& shape) {
-  uint64_t rows = shape.front();
-  for (size_t axis = 1; axis + 1 < shape.size(); ++axis) rows *= shape[axis];
-  return rows;
-}
 
 class FileWeights : public ConstantSource {
  public:

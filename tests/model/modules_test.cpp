@@ -1,7 +1,5 @@
 // Each module alone against PyTorch in float64: the fixtures that tests/parity/make_module_fixtures.py
 // writes, with the modules' own weights.
-#include "model/vit/block.h"
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -11,6 +9,7 @@
 
 #include "model/files/weights.h"
 #include "model/run/module_runner.h"
+#include "model/vit/block.h"
 #include "model/vit/vision_transformer.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"

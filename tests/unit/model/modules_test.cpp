@@ -1,10 +1,9 @@
-#include "model/vit/block.h"
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <string>
 #include <vector>
 
+#include "model/vit/block.h"
 #include "model/vit/presets.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/op.h"

@@ -98,9 +98,9 @@ TEST_CASE("a model of timm's that transformers wraps is read as timm's own") {
 }
 
 TEST_CASE("an architecture of timm's that isn't computed is refused by its name") {
-  for (const char* name :
-       {"vit_base_r101_s16_224", "samvit_wonderful_patch16", "cait_wonderful_224", "resnet50", "vit_wonderful", "vit_base", "", "patch16", "vit_b_64", "vit_base_patch16_224_224",
-        "vit_wonderful_patch16_224_in21k"}) {
+  for (const char* name : {"vit_base_r101_s16_224", "samvit_wonderful_patch16", "cait_wonderful_224",
+                           "resnet50", "vit_wonderful", "vit_base", "", "patch16", "vit_b_64",
+                           "vit_base_patch16_224_224", "vit_wonderful_patch16_224_in21k"}) {
     INFO(name);
     CHECK_THAT(refusal({{"architecture", name}, {"num_classes", 1000}}),
                ContainsSubstring("config.json: \"architecture\" is \"" + std::string(name) + '"'));
