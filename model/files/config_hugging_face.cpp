@@ -86,9 +86,10 @@ const Type& type_of(const JsonObject& object) {
     if (const auto tower = tower_of(object)) return type_of(*tower);
     if (const auto refusal = found.is_string() ? foreign_type(found.get<std::string>()) : std::nullopt)
       throw Error(ErrorCode::bad_file, object.file() + ": " + *refusal);
-    std::string names;
-    for (const Type& known : types) names += (names.empty() ? "\"" : ", \"") + std::string(known.name) + '"';
-    object.fail("model_type", found, "one of " + names + ", the types that this version reads");
+    object.fail("model_type", found,
+                "one of the " + std::to_string(std::size(types)) +
+                    " types that this version reads (docs/checkpoints.md), such as vit, deit, dinov2, "
+                    "dinov3_vit, beit, clip_vision_model or siglip_vision_model");
   }
   return *type;
 }

@@ -315,7 +315,7 @@ def configs():
     bad_config("timm_args_array", TIMM | {"model_args": []}, "an array of arguments", "model_args")
     bad_config("timm_ratio_huge", TIMM | {"model_args": {"mlp_ratio": 1e300}}, "an MLP of 1e301 columns", "mlp_ratio")
     bad_config("timm_pool_unknown", TIMM | {"global_pool": "max"}, "an unknown pooling", "global_pool")
-    bad_config("timm_architecture_other", TIMM | {"architecture": "vit_base_patch16_xp_224"}, "blocks of another kind", "vit_base_patch16_xp_224")
+    bad_config("timm_architecture_other", TIMM | {"architecture": "resnet50"}, "a network of another kind", "resnet50")
     bad_config("timm_architecture_hostile", TIMM | {"architecture": "vit_\u001b[2J" + "x" * 5000}, "control characters in a long name", "architecture")
     bad_config("timm_architecture_huge", TIMM | {"architecture": "vit_tiny_patch99999999999_224", "model_args": {}}, "patches of 10^22 pixels", "patch_height")
     bad_config("timm_block_other", TIMM | {"model_args": TIMM["model_args"] | {"block_fn": "ResPostBlock"}}, "another block, the same tensors", "block_fn")
