@@ -23,11 +23,12 @@ def recipe(name: str) -> Recipe:
 
 
 def test_every_recipe_is_run_here() -> None:
-    """Whatever lies in the folder is in a test of this package, and in the document."""
+    """Whatever lies in the folder is in a test of this package, and in a document."""
     tests = "".join(path.read_text() for path in sorted((TREE / "python" / "tests").rglob("test_*.py")))
-    document = (TREE / "docs" / "python.md").read_text()
+    documents = "".join((TREE / "docs" / name).read_text() for name in ("python.md", "python_batch.md"))
     for path in (TREE / "python" / "examples").glob("*.py"):
-        assert f'"{path.stem}"' in tests and path.name in document, path.name
+        assert f'"{path.stem}"' in tests or f'"{path.name}"' in tests, path.name
+        assert path.name in documents, path.name
 
 
 def test_labels_for_a_folder(tmp_path: Path) -> None:
