@@ -30,21 +30,21 @@ TEST_CASE("vitrine models lists what runs, and what of Hugging Face's cache does
              ContainsSubstring("nothing") && ContainsSubstring("timm ViT"));
 
   const fs::path runs = cache / "models--org--tiny/snapshots/0123abcd",
-                 other = cache / "models--org--yolos/snapshots/0123abcd";
+                 other = cache / "models--org--swin/snapshots/0123abcd";
   fs::create_directories(runs);
   fs::create_directories(other);
   (void)cache.file("models--org--tiny/refs/main", "0123abcd");
-  (void)cache.file("models--org--yolos/refs/main", "0123abcd");
+  (void)cache.file("models--org--swin/refs/main", "0123abcd");
   for (const char* name : {"model.safetensors", "config.json"})
     fs::copy_file(fixtures / "hf_vit" / name, runs / name);
-  (void)cache.file("models--org--yolos/snapshots/0123abcd/config.json", R"({"model_type": "yolos"})");
+  (void)cache.file("models--org--swin/snapshots/0123abcd/config.json", R"({"model_type": "swin"})");
 
   const auto text = vitrine({"models"}, environment);
   CHECK(text.status == 0);
   CHECK(text.err.empty());
   CHECK_THAT(text.out, ContainsSubstring("+ org/tiny: Hugging Face ViT or DeiT, 2 blocks") &&
-                           ContainsSubstring("- org/yolos:") &&
-                           ContainsSubstring("detection tokens are not supported yet") &&
+                           ContainsSubstring("- org/swin:") &&
+                           ContainsSubstring("stages of windows are not supported yet") &&
                            ContainsSubstring("--all"));
   CHECK_THAT(vitrine({"models", "--all"}, environment).out, ContainsSubstring("vit_base_patch16_224 "));
 
@@ -59,7 +59,7 @@ TEST_CASE("vitrine models lists what runs, and what of Hugging Face's cache does
     if (!object.contains("cached")) continue;
     ++cached;
     CHECK(object.at("runs") == (object.at("cached") == "org/tiny"));
-    CHECK(object.contains("refusal") == (object.at("cached") == "org/yolos"));
+    CHECK(object.contains("refusal") == (object.at("cached") == "org/swin"));
   }
   CHECK(cached == 2);
   CHECK(families >= 10);

@@ -54,8 +54,8 @@ TEST_CASE("the list has the shipped digits, what the hub's cache holds, and arch
   add_repository(cache, "models--timm--resnet",
                  {{"config.json", R"({"architecture": "resnet50"})"}, {"model.safetensors", "x"}});
   add_repository(
-      cache, "models--timm--parallel",
-      {{"config.json", R"({"architecture": "vit_base_patch16_xp_224"})"}, {"model.safetensors", "x"}});
+      cache, "models--timm--swin",
+      {{"config.json", R"({"architecture": "swin_tiny_patch4_window7_224"})"}, {"model.safetensors", "x"}});
   add_repository(cache, "models--org--pickled",
                  {{"config.json", R"({"model_type": "vit"})"}, {"pytorch_model.bin", "x"}});
   add_repository(cache, "models--org--broken", {{"config.json", "{"}, {"model.safetensors", "x"}});
