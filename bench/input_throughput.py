@@ -76,6 +76,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=3600, help="seconds that one measurement may take")
+    parser.add_argument("--alone", action="store_true", help="the input alone, without a training behind it")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all that was measured")
     options = parser.parse_args()
 
@@ -87,9 +88,10 @@ def main():
             draw(data, options.pictures)
         systems = {"Vitrine": lambda trains: vitrine(options, data, scratch, trains),
                    "PyTorch": lambda trains: pytorch(options, data, trains)}
-        rounds = {what: {name: [] for name in systems} for what in MEASURED}
+        measured = {what: trains for what, trains in MEASURED.items() if not (trains and options.alone)}
+        rounds = {what: {name: [] for name in systems} for what in measured}
         for turn in range(options.rounds):
-            for what, trains in MEASURED.items():
+            for what, trains in measured.items():
                 for name, measure in systems.items():
                     rounds[what][name].append(measure(trains))
                     say(f"round {turn + 1} of {options.rounds}: {what}: {name}: {rounds[what][name][-1]:.1f} pictures a second")
