@@ -17,7 +17,8 @@ KINDS = {".jpg", ".jpeg", ".png", ".webp"}
 
 def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of length 1, whose products are the cosines of their angles."""
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths: NDArray[np.float32] = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / lengths
 
 
 def make_index(model: vitrine.Model, folder: Path, index: Path) -> None:

@@ -193,12 +193,13 @@ class Model:
         images = _inputs.several(images)
         rows, errors = self._rows(images, "probabilities", batch_size, exif, progress)
         results: list[list[Answer] | ImageError] = []
-        row = iter(rows)
+        row = 0
         for place in range(len(images)):
             if place in errors:
                 results.append(errors[place])
             else:
-                results.append([Answer(*answer) for answer in self._session.top(next(row), top)])
+                results.append([Answer(*answer) for answer in self._session.top(rows[row], top)])
+                row += 1
         return results
 
     @overload

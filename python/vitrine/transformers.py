@@ -125,7 +125,7 @@ class _Pipeline:
         for part in self.model.stream(map(_source, images), batch_size=batch, what=what, exif=True):
             for error in part.errors.values():
                 raise error
-            yield from map(make, part.rows)
+            yield from (make(part.rows[row]) for row in range(len(part.rows)))
 
 
 class ImageClassificationPipeline(_Pipeline):

@@ -68,7 +68,7 @@ def _call(
 
 def _bag_rows(pictures: Iterable[Any], call: _Call) -> list[NDArray[np.float32] | vitrine.ImageError]:
     found = call.rows(list(pictures))
-    rows = dict(zip(found.indices.tolist(), found.rows, strict=True))
+    rows = {int(index): found.rows[row] for row, index in enumerate(found.indices)}
     return [found.errors[i] if i in found.errors else rows[i] for i in range(len(rows) + len(found.errors))]
 
 
@@ -127,8 +127,8 @@ def _frame_rows(frame: Any, column: str, output: str, call: _Call) -> Any:
     found = call.rows([value if is_there else None for value, is_there in zip(frame[column], there, strict=True)])
     rows: list[Any] = [None] * len(frame)
     errors: list[str | None] = [None] * len(frame)
-    for place, row in zip(found.indices.tolist(), found.rows, strict=True):
-        rows[place] = row
+    for row, index in enumerate(found.indices):
+        rows[int(index)] = found.rows[row]
     for place, error in found.errors.items():
         errors[place] = str(error)
     kind = pandas.ArrowDtype(arrow.list_(arrow.float32()))
