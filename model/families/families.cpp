@@ -290,9 +290,8 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
         continue;
       }
     }
-    if (const auto stored = tensors.find(name); sees_videos(naming) && parameter.module == Module::patch &&
-                                                shape.size() == 4 && stored != tensors.end() &&
-                                                stored->second.size() == 5 && stored->second[2] != 0) {
+    if (sees_videos(naming) && parameter.module == Module::patch && shape.size() == 4 &&
+        stored != tensors.end() && stored->second.size() == 5 && stored->second[2] != 0) {
       const uint64_t frames = stored->second[2];
       shape = {shape[0], shape[1] / frames, frames, shape[2], shape[3]};
     }
