@@ -55,7 +55,7 @@ def main() -> int:
             print("python/vitrine/_vitrine.pyi has", sorted(written - seen), "and not", sorted(seen - written))
             return 1
         environment["MYPYPATH"] = folder
-        command = ["mypy", "--config-file", str(HERE.parent / "pyproject.toml"), "--cache-dir", str(Path(folder) / "mypy")]
+        command = ["mypy", "--config-file", str(HERE.parent.parent / "pyproject.toml"), "--cache-dir", str(Path(folder) / "mypy")]
         done = subprocess.run([sys.executable, "-m", *command, "-p", "vitrine"], cwd=folder, env=environment)
         examples = sorted(map(str, HERE.parent.glob("examples/*.py")))
         if done.returncode == 0 and examples:
