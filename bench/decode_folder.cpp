@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::filesystem::path> named(argv + 1, argv + argc);
     const auto start = std::chrono::steady_clock::now();
-    vitrine::DecodeQueue queue(vitrine::picture_files(named));
+    vitrine::DecodeQueue queue(vitrine::encoded_in(vitrine::picture_files(named)));
     uint64_t pictures = 0, pixels = 0;
     while (const auto decoded = queue.next()) {
       if (!decoded->image) continue;

@@ -16,7 +16,7 @@
 namespace vitrine {
 
 struct DecodeQueue::State {
-  const std::vector<std::filesystem::path> files;
+  const std::vector<EncodedPicture> pictures;
   const DecodeQueueOptions options;
 
   std::mutex mutex;
@@ -28,17 +28,18 @@ struct DecodeQueue::State {
   bool stop = false;
   std::vector<std::thread> threads;
 
-  State(std::vector<std::filesystem::path> list, const DecodeQueueOptions& given)
-      : files(std::move(list)), options(given) {}
+  State(std::vector<EncodedPicture> list, const DecodeQueueOptions& given)
+      : pictures(std::move(list)), options(given) {}
 
   void work() {
     while (true) {
       std::unique_lock lock(mutex);
       // Pictures are begun in order: the one that next() waits for is never held back.
       room.wait(lock, [&] {
-        return stop || begun == files.size() || begun - taken < std::max<size_t>(options.pictures_ahead, 1);
+        return stop || begun == pictures.size() ||
+               begun - taken < std::max<size_t>(options.pictures_ahead, 1);
       });
-      if (stop || begun == files.size()) return;
+      if (stop || begun == pictures.size()) return;
       const size_t index = begun++;
       lock.unlock();
       decode(index);
@@ -47,14 +48,16 @@ struct DecodeQueue::State {
   }
 
   void decode(size_t index) {
-    DecodedPicture picture{.index = index, .path = files[index], .image = {}, .error = {}};
+    DecodedPicture picture{.index = index, .path = pictures[index].path, .image = {}, .error = {}};
     uint64_t bytes = 0;
     try {
-      const std::vector<std::byte> file = read_picture_file(picture.path);
-      const std::optional<uint64_t> room_for = reserve(index, claimed_pixels(file));
+      std::vector<std::byte> file;
+      if (!pictures[index].bytes) file = read_picture_file(picture.path);
+      const std::span<const std::byte> encoded = pictures[index].bytes.value_or(file);
+      const std::optional<uint64_t> room_for = reserve(index, claimed_pixels(encoded));
       if (!room_for) return;
       bytes = *room_for;
-      picture.image = decode_image(file, shown(picture.path), options.decode);
+      picture.image = decode_image(encoded, shown(picture.path), options.decode);
     } catch (const Error& error) {
       picture.error = error.what();
     } catch (const std::bad_alloc&) {
@@ -97,11 +100,17 @@ struct DecodeQueue::State {
   }
 };
 
-DecodeQueue::DecodeQueue(std::vector<std::filesystem::path> files, const DecodeQueueOptions& options)
-    : state_(std::make_unique<State>(std::move(files), options)) {
+std::vector<EncodedPicture> encoded_in(const std::vector<std::filesystem::path>& files) {
+  std::vector<EncodedPicture> pictures;
+  for (const std::filesystem::path& file : files) pictures.push_back({.path = file, .bytes = {}});
+  return pictures;
+}
+
+DecodeQueue::DecodeQueue(std::vector<EncodedPicture> pictures, const DecodeQueueOptions& options)
+    : state_(std::make_unique<State>(std::move(pictures), options)) {
   const size_t wanted =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  const size_t count = std::min(wanted, state_->files.size());
+  const size_t count = std::min(wanted, state_->pictures.size());
   try {
     for (size_t i = 0; i < count; i++)
       state_->threads.emplace_back([state = state_.get()] { state->work(); });
@@ -117,7 +126,7 @@ DecodeQueue::~DecodeQueue() { state_->end(); }
 
 std::optional<DecodedPicture> DecodeQueue::next() {
   std::unique_lock lock(state_->mutex);
-  if (state_->taken == state_->files.size()) return std::nullopt;
+  if (state_->taken == state_->pictures.size()) return std::nullopt;
   state_->finished.wait(lock, [&] { return state_->ready.contains(state_->taken); });
   DecodedPicture picture = state_->take();
   lock.unlock();
@@ -134,6 +143,6 @@ std::optional<DecodedPicture> DecodeQueue::try_next() {
   return picture;
 }
 
-size_t DecodeQueue::size() const { return state_->files.size(); }
+size_t DecodeQueue::size() const { return state_->pictures.size(); }
 
 }  // namespace vitrine

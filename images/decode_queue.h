@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,17 @@ struct DecodeQueueOptions {
   uint64_t bytes_ahead = uint64_t{512} << 20;
 };
 
+struct EncodedPicture {
+  std::filesystem::path path;
+  // What is decoded instead of the file at the path, which is then a name to speak of. They outlive the
+  // queue.
+  std::optional<std::span<const std::byte>> bytes;
+};
+
+std::vector<EncodedPicture> encoded_in(const std::vector<std::filesystem::path>& files);
+
 struct DecodedPicture {
-  size_t index = 0;  // in the list of files
+  size_t index = 0;  // in the list
   std::filesystem::path path;
   std::optional<Image> image;
   std::string error;  // one sentence; empty if there is an image
@@ -33,7 +43,7 @@ struct DecodedPicture {
 // item with an error, and the others go on. Destroying the queue early stops after the pictures in work.
 class DecodeQueue {
  public:
-  explicit DecodeQueue(std::vector<std::filesystem::path> files, const DecodeQueueOptions& options = {});
+  explicit DecodeQueue(std::vector<EncodedPicture> pictures, const DecodeQueueOptions& options = {});
   ~DecodeQueue();
   DecodeQueue(const DecodeQueue&) = delete;
   DecodeQueue& operator=(const DecodeQueue&) = delete;

@@ -47,7 +47,7 @@ Unreadable stream_pictures(
   DecodeQueueOptions queue_options;
   queue_options.decode = decode_options(flags.picture);
   queue_options.pictures_ahead = std::max<size_t>(queue_options.pictures_ahead, 2 * batch);
-  DecodeQueue queue(files, queue_options);
+  DecodeQueue queue(encoded_in(files), queue_options);
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);

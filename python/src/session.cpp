@@ -153,13 +153,17 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
   State& s = *state_;
   s.take_pictures();
   // Started first: the first pictures are decoded while weights are loaded.
-  std::vector<std::filesystem::path> paths;
-  for (const PictureSource& source : sources) {
-    if (const auto* path = std::get_if<std::filesystem::path>(&source)) paths.push_back(*path);
+  std::vector<EncodedPicture> encoded;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (const auto* path = std::get_if<std::filesystem::path>(&sources[i])) {
+      encoded.push_back({.path = *path, .bytes = {}});
+    } else if (const auto* bytes = std::get_if<std::span<const std::byte>>(&sources[i])) {
+      encoded.push_back({.path = names[i], .bytes = *bytes});
+    }
   }
   DecodeQueueOptions ahead{.decode = {.exif = exif}};
   ahead.pictures_ahead = std::max<size_t>(ahead.pictures_ahead, 2 * batch);
-  DecodeQueue queue(std::move(paths), ahead);
+  DecodeQueue queue(std::move(encoded), ahead);
 
   if (!s.pictures || s.pictures_result != result || s.pictures_batch != batch) {
     s.pictures.reset();
@@ -181,12 +185,12 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
       PicturePart part;
       try {
         Image image;
-        if (std::holds_alternative<std::filesystem::path>(sources[i])) {
+        if (const auto* pixels = std::get_if<Pixels>(&sources[i])) {
+          image = image_of(*pixels);
+        } else {
           auto next = queue.next();
           if (!next->image) throw Error(ErrorCode::failed, next->error);
           image = std::move(*next->image);
-        } else {
-          image = decoded(sources[i], names[i], exif);
         }
         part = s.pictures->prepare(picture_for(std::move(image), s.model.config.channels), names[i]);
       } catch (const Error& error) {

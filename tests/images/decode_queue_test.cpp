@@ -38,7 +38,7 @@ TEST_CASE("a queue gives every picture, in order, whatever its bounds") {
        }) {
     INFO(options.threads << " threads, " << options.pictures_ahead << " pictures and " << options.bytes_ahead
                          << " bytes ahead");
-    DecodeQueue queue(files, options);
+    DecodeQueue queue(encoded_in(files), options);
     CHECK(queue.size() == files.size());
     for (size_t i = 0; i < files.size(); i++) {
       const std::optional<DecodedPicture> picture = queue.next();
@@ -66,14 +66,44 @@ TEST_CASE("a queue of nothing ends at once") {
 TEST_CASE("a queue's options reach the decoder") {
   for (const Picture& picture : pictures()) {
     if (picture.name != "jpeg_exif_6.jpg") continue;
-    DecodeQueue turned({picture.path()}, {.decode = {.exif = true}});
+    DecodeQueue turned(encoded_in({picture.path()}), {.decode = {.exif = true}});
     const std::optional<DecodedPicture> item = turned.next();
     REQUIRE(item);
     REQUIRE(item->image);
     check_picture(*item->image, picture.turned);
-    DecodeQueue limited({picture.path()}, {.decode = {.max_pixels = 10}});
+    DecodeQueue limited(encoded_in({picture.path()}), {.decode = {.max_pixels = 10}});
     CHECK_THAT(limited.next()->error, Catch::Matchers::ContainsSubstring("expected at most 10"));
   }
+}
+
+TEST_CASE("a queue decodes bytes as it does files, in the order of the list") {
+  std::vector<EncodedPicture> mixed;
+  std::vector<std::string> contents;
+  for (const Picture& picture : small_pictures()) contents.push_back(read_whole_file(picture.path()));
+  contents.push_back("hello");
+  contents.push_back("");
+  for (size_t i = 0; i < contents.size(); ++i) {
+    mixed.push_back(
+        {.path = "archive.tar/" + std::to_string(i), .bytes = std::as_bytes(std::span(contents[i]))});
+    if (i < small_pictures().size()) mixed.push_back({.path = small_pictures()[i].path(), .bytes = {}});
+  }
+  DecodeQueue queue(mixed, {.threads = 3});
+  for (const Picture& picture : small_pictures()) {
+    for (int twice = 0; twice < 2; ++twice) {
+      const std::optional<DecodedPicture> item = queue.next();
+      REQUIRE(item);
+      REQUIRE(item->image);
+      check_picture(*item->image, picture.rgb);
+    }
+  }
+  for (const auto* start : {"starts with \"hello\"", "empty"}) {
+    const std::optional<DecodedPicture> item = queue.next();
+    REQUIRE(item);
+    CHECK_FALSE(item->image);
+    CHECK_THAT(item->error,
+               Catch::Matchers::StartsWith("archive.tar/") && Catch::Matchers::ContainsSubstring(start));
+  }
+  CHECK_FALSE(queue.next());
 }
 
 TEST_CASE("a queue may be left early") {
@@ -82,7 +112,8 @@ TEST_CASE("a queue may be left early") {
     for (const Picture& picture : small_pictures()) files.push_back(picture.path());
   }
   for (size_t taken = 0; taken < 12; taken++) {
-    DecodeQueue queue(files, {.threads = 4, .pictures_ahead = 1 + taken * 3, .bytes_ahead = taken * 4000});
+    DecodeQueue queue(encoded_in(files),
+                      {.threads = 4, .pictures_ahead = 1 + taken * 3, .bytes_ahead = taken * 4000});
     for (size_t i = 0; i < taken; i++) CHECK(queue.next()->index == i);
   }
 }
@@ -103,7 +134,7 @@ TEST_CASE("a queue does not run further ahead than it may") {
                             : folder / ("late" + std::to_string(i)));
     }
     for (size_t i = 4; i < files.size(); i++) std::filesystem::remove(files[i]);
-    DecodeQueue queue(files, options);
+    DecodeQueue queue(encoded_in(files), options);
     CHECK(queue.next()->image);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to go too far, if it would
     for (size_t i = 4; i < files.size(); i++) folder.file(files[i].filename().string(), content);
