@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import _vitrine
 from .._errors import ModelError
 from .text import shown
 
@@ -32,33 +33,9 @@ class ModelFiles:
     sha256: str
 
 
-def _cache() -> Path:
-    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if value := os.environ.get(name):
-            return Path(value).expanduser()
-    if value := os.environ.get("HF_HOME"):
-        return Path(value).expanduser() / "hub"
-    if value := os.environ.get("XDG_CACHE_HOME"):
-        return Path(value).expanduser() / "huggingface" / "hub"
-    return Path.home() / ".cache" / "huggingface" / "hub"
-
-
 def find_model(model: str) -> Path:
-    """The folder or file that a model's name means, as model/files/hub_cache.cpp finds it."""
-    path = Path(model)
-    if path.exists():
-        return path
-    repository = _cache() / ("models--" + model.replace("/", "--", 1))
-    main = repository / "refs" / "main"
-    if main.is_file():
-        snapshot = repository / "snapshots" / main.read_text().split()[0]
-        if snapshot.is_dir():
-            return snapshot
-    snapshots = repository / "snapshots"
-    found = [folder for folder in snapshots.iterdir() if folder.is_dir()] if snapshots.is_dir() else []
-    if not found:
-        raise ModelError(f"{shown(model)}: found neither a file or folder of this name nor one in Hugging Face's cache")
-    return max(found, key=lambda folder: (folder.stat().st_mtime_ns, folder))
+    """The folder or file that a model's name means to vitrine.load."""
+    return Path(_vitrine.find_model(model))
 
 
 def _parts(path: Path) -> list[tuple[str, Path]]:
@@ -86,6 +63,8 @@ def _parts(path: Path) -> list[tuple[str, Path]]:
 def model_files(model: str) -> ModelFiles:
     """Reads all files of a model once."""
     path = find_model(model)
+    if not path.exists():
+        raise ModelError(f"{shown(model)}: found neither a file nor a folder of this name, expected a model's")
     parts = _parts(path)
     if not any(name.endswith(".safetensors") for name, _ in parts):
         raise ModelError(f"{shown(str(path))}: found no .safetensors file, expected a model's folder or file")
