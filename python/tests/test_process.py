@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,6 +39,33 @@ def test_threads(digits: vitrine.Model) -> None:
     def work(place: int) -> bool:
         model, x = inputs[place]
         return all(model(x).tobytes() == expected[place] for _ in range(25))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_threads_that_load_call_and_let_go(samples: list[Path]) -> None:
+    """Whatever is called beside whatever else, on models that all share and on one's own: nothing differs."""
+    models = [vitrine.load(DIGITS), vitrine.load(DIGITS, dtype="f32")]
+    encoded = [path.read_bytes() for path in samples]
+    calls: list[Callable[[vitrine.Model], bytes]] = [
+        lambda model: model.embed(encoded).tobytes(),
+        lambda model: model.embed([*samples, "missing.png"], errors="return").rows.tobytes(),
+        lambda model: repr(model.classify(samples[:3])).encode(),
+        lambda model: model.attention(samples[4], layer=-1).map.tobytes(),
+        lambda model: b"".join(part.rows.tobytes() for part in model.stream(samples, batch_size=3)),
+        lambda model: model.preprocess(samples[1]).tobytes(),
+        lambda model: model.forward_features(np.ones((2, 1, 28, 28), np.float32)).tobytes(),
+        lambda _: vitrine.load(DIGITS).embed(encoded[:2]).tobytes(),
+    ]
+    expected = [[call(model) for call in calls] for model in models]
+
+    def work(place: int) -> bool:
+        found = []
+        for turn in range(24):
+            which, call = (place + turn) % 2, (place + turn // 2) % len(calls)
+            found.append(calls[call](models[which]) == expected[which][call])
+        return all(found)
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))

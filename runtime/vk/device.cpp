@@ -124,7 +124,7 @@ Device::Device(std::shared_ptr<Instance> instance, const PhysicalDevice& physica
   try {
     create_allocator(physical.handle, options);
   } catch (...) {
-    table_->vkDestroyDevice(handle_, nullptr);
+    destroy_device();
     throw;
   }
 }
@@ -164,7 +164,10 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   info.pQueueCreateInfos = queues.data();
   info.enabledExtensionCount = static_cast<uint32_t>(features.extensions().size());
   info.ppEnabledExtensionNames = features.extensions().data();
-  const VkResult created = functions.create_device(physical, &info, nullptr, &handle_);
+  const VkResult created = [&] {
+    const std::scoped_lock lists_lock(loader_lists_mutex());
+    return functions.create_device(physical, &info, nullptr, &handle_);
+  }();
   if (created != VK_SUCCESS) {
     throw Error(ErrorCode::no_device, "device '" + capabilities_.name +
                                           "' can't be opened: vkCreateDevice failed with " +
@@ -177,6 +180,11 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
   copy_queue_family_ = copy_place.family;
   copy_timestamp_bits_ = families[copy_place.family].timestampValidBits;
   table_->vkGetDeviceQueue(handle_, copy_place.family, copy_place.number, &copy_queue_);
+}
+
+void Device::destroy_device() {
+  const std::scoped_lock lists_lock(loader_lists_mutex());
+  table_->vkDestroyDevice(handle_, nullptr);
 }
 
 void Device::create_allocator(VkPhysicalDevice physical, const DeviceOptions& options) {
@@ -205,7 +213,7 @@ Device::~Device() {
   // Whoever has work in flight waits for it before letting its objects go; this only guards the end.
   table_->vkDeviceWaitIdle(handle_);
   vmaDestroyAllocator(allocator_);
-  table_->vkDestroyDevice(handle_, nullptr);
+  destroy_device();
 }
 
 void Device::submit(std::span<const VkSubmitInfo2> submissions, VkFence fence) {
@@ -239,6 +247,7 @@ void Device::set_name_of(VkObjectType type, uint64_t handle, std::string_view na
                                            .objectType = type,
                                            .objectHandle = handle,
                                            .pObjectName = text.c_str()};
+  const std::shared_lock lists_lock(loader_lists_mutex());
   check(instance_->functions().set_object_name(handle_, &info), "vkSetDebugUtilsObjectNameEXT");
 }
 
@@ -249,11 +258,13 @@ void Device::begin_label(VkCommandBuffer commands, std::string_view name) const 
                                    .pNext = nullptr,
                                    .pLabelName = text.c_str(),
                                    .color = {}};
+  const std::shared_lock lists_lock(loader_lists_mutex());
   instance_->functions().begin_label(commands, &label);
 }
 
 void Device::end_label(VkCommandBuffer commands) const {
   if (!instance_->debug_utils()) return;
+  const std::shared_lock lists_lock(loader_lists_mutex());
   instance_->functions().end_label(commands);
 }
 

@@ -101,6 +101,7 @@ class Device {
  private:
   void set_name_of(VkObjectType type, uint64_t handle, std::string_view name) const;
   void create_device(VkPhysicalDevice physical, const DeviceOptions& options);
+  void destroy_device();
   void create_allocator(VkPhysicalDevice physical, const DeviceOptions& options);
 
   std::shared_ptr<Instance> instance_;

@@ -158,6 +158,11 @@ class LayerConfiguration {
 
 }  // namespace
 
+std::shared_mutex& loader_lists_mutex() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
+
 // Where receive_message delivers. It outlives the VkInstance: layers still speak while it is destroyed.
 struct MessageTarget {
   std::mutex mutex;
@@ -293,6 +298,7 @@ Instance::Instance(InstanceOptions options) : messages_(std::make_unique<Message
   if (listen) chain.add(early_messenger);
   if (validation_ != Validation::off) configuration.add_to(chain);
 
+  const std::scoped_lock lists_lock(loader_lists_mutex());
   const VkResult created = vkCreateInstance(&info, nullptr, &handle_);
   if (created == VK_ERROR_INCOMPATIBLE_DRIVER) throw no_driver();
   check(created, "vkCreateInstance");
@@ -308,11 +314,13 @@ Instance::Instance(InstanceOptions options) : messages_(std::make_unique<Message
 }
 
 Instance::~Instance() {
+  const std::scoped_lock lists_lock(loader_lists_mutex());
   if (messenger_ != VK_NULL_HANDLE) functions_.destroy_messenger(handle_, messenger_, nullptr);
   functions_.destroy_instance(handle_, nullptr);
 }
 
 std::vector<PhysicalDevice> Instance::devices() const {
+  const std::scoped_lock lists_lock(loader_lists_mutex());
   uint32_t count = 0;
   VkResult result = functions_.enumerate_physical_devices(handle_, &count, nullptr);
   // Some loaders say so only here when every driver failed to start.

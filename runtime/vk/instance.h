@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,11 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   Capabilities capabilities;
 };
+
+// Shared by who names an object or labels a command, held alone by who makes or ends an instance or a device,
+// or lists devices: to find whose object it is the loader walks its lists of all instances and their devices,
+// and doesn't keep them from changing meanwhile (seen in 1.4.309).
+std::shared_mutex& loader_lists_mutex();
 
 struct MessageTarget;
 

@@ -2,6 +2,7 @@
 
 #include <volk.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
@@ -127,6 +128,32 @@ TEST_CASE("several instances and devices live and die independently") {
       auto instance = std::make_shared<Instance>(InstanceOptions{.validation = Validation::off});
       open_device(instance)->wait_idle();
     });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The loader walks all instances' devices to name an object, and crashed where another thread listed devices.
+TEST_CASE("objects are named and commands labelled while other threads list and open devices") {
+  const auto instance = std::make_shared<Instance>(InstanceOptions{.validation = Validation::off});
+  const auto device = open_device(instance);
+  std::atomic<int> at_work = 3;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&at_work, i] {
+      for (int round = 0; round < 12; ++round) {
+        const auto own = std::make_shared<Instance>(InstanceOptions{.validation = Validation::off});
+        if ((round + i) % 3 == 0) {
+          open_device(own)->wait_idle();
+        } else {
+          static_cast<void>(own->devices());
+        }
+      }
+      --at_work;
+    });
+  }
+  while (at_work > 0) {
+    const Buffer buffer(*device, BufferKind::device, 256, "named");
+    CHECK(buffer.bytes() == 256);
   }
   for (std::thread& thread : threads) thread.join();
 }
