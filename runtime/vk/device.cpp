@@ -173,7 +173,10 @@ void Device::create_device(VkPhysicalDevice physical, const DeviceOptions& optio
                                           "' can't be opened: vkCreateDevice failed with " +
                                           name_of(created));
   }
-  volkLoadDeviceTable(table_.get(), handle_);
+  {
+    const std::shared_lock lists_lock(loader_lists_mutex());
+    volkLoadDeviceTable(table_.get(), handle_);
+  }
   table_->vkGetDeviceQueue(handle_, queue_family_, 0, &queue_);
   table_->vkGetDeviceQueue(handle_, queue_family_, taken - 1, &present_queue_);
   const QueuePlace copy_place = copies.value_or(QueuePlace{queue_family_, 0});
@@ -206,6 +209,7 @@ void Device::create_allocator(VkPhysicalDevice physical, const DeviceOptions& op
   if (!capabilities_.unified_memory()) info.preferredLargeHeapBlockSize = 4 * alone_bytes;
   if (capabilities_.memory_budget) info.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
   if (capabilities_.supports(Need::addresses)) info.flags |= VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+  const std::shared_lock lists_lock(loader_lists_mutex());
   check(vmaCreateAllocator(&info, &allocator_), "vmaCreateAllocator");
 }
 

@@ -46,9 +46,9 @@ struct PhysicalDevice {
   Capabilities capabilities;
 };
 
-// Shared by who names an object or labels a command, held alone by who makes or ends an instance or a device,
-// or lists devices: to find whose object it is the loader walks its lists of all instances and their devices,
-// and doesn't keep them from changing meanwhile (seen in 1.4.309).
+// Shared by who names an object, labels a command or asks for a device's functions, held alone by who makes
+// or ends an instance or a device, or lists devices: to find whose object it is the loader walks its lists of
+// all instances and their devices, and doesn't keep them from changing meanwhile (seen in 1.4.309).
 std::shared_mutex& loader_lists_mutex();
 
 struct MessageTarget;
