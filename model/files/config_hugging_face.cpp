@@ -178,6 +178,8 @@ void read_bridgetower(const JsonObject& vision, ViTConfig& c) {
 }
 
 void read_pixio(const JsonObject& object, ViTConfig& c) {
+  if (const std::string name = saved_class(object); name == "PixioBackbone")
+    object.fail("architectures", name, "PixioModel: the backbone's other norm is not computed");
   c.registers = object.whole("n_cls_tokens").value_or(8);
   c.class_token = false;
   c.position_span = PositionSpan::all;
@@ -219,7 +221,7 @@ void read_mgpstr(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks)
         object.file() + ": the heads of characters and words are not computed, the tokens that they see are");
 }
 
-// Of Idefics' and Phi 4's SigLIP: places are counted in fractions of a picture, in single precision, so that
+// Of Idefics' SigLIP: places are counted in fractions of a picture, in single precision, so that
 // its library takes some patches for the one in front of them, on some processors other ones than on others.
 void look_at_fractions(const JsonObject& vision, const ViTConfig& c, ConfigRemarks& remarks) {
   const uint64_t side = c.grid_height();
@@ -512,10 +514,9 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   } else if (type.family == "hf_ast") {
     read_ast(vision, c);
   } else if (type.family == "hf_siglip" || type.family == "hf_siglip2") {
-    const bool of_phi = type.name == "phi4_multimodal_vision";
-    const bool in_fractions = of_phi || type.name == "idefics2_vision" || type.name == "idefics3_vision" ||
-                              type.name == "smolvlm_vision";
-    const bool head = in_fractions ? of_phi : vision.flag("vision_use_head").value_or(true);
+    const bool in_fractions =
+        type.name == "idefics2_vision" || type.name == "idefics3_vision" || type.name == "smolvlm_vision";
+    const bool head = !in_fractions && vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;
     if (in_fractions) {
       c.position_resize = PositionResize::nearest;

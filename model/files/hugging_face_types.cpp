@@ -61,7 +61,6 @@ constexpr HuggingFaceType types[] = {
     {"idefics2_vision", "hf_siglip", 32, Activation::gelu_tanh, 1e-6},
     {"idefics3_vision", "hf_siglip", 32, Activation::gelu_tanh, 1e-6, {1152, 12, 16, 3072, 224}},
     {"smolvlm_vision", "hf_siglip", 32, Activation::gelu_tanh, 1e-6, {1152, 12, 16, 3072, 224}},
-    {"phi4_multimodal_vision", "hf_siglip", 14, Activation::gelu_tanh, 1e-6, {1152, 27, 16, 4304, 448}},
 };
 
 }  // namespace

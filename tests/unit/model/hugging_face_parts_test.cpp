@@ -140,10 +140,6 @@ TEST_CASE("towers whose places are fractions take the nearest position, and say 
     REQUIRE(remarks.assumed.size() == 1);
     CHECK_THAT(remarks.assumed[0], ContainsSubstring("of 29 patches a side"));
   }
-  const ViTConfig phi = read({{"model_type", "phi4_multimodal_vision"}}, siglip(), "hf_siglip");
-  CHECK(phi.position_resize == PositionResize::nearest);
-  CHECK(phi.pool == Pool::attention);
-  CHECK(phi.image_width == 448);
 }
 
 TEST_CASE("what these configurations ask for is computed or refused by its name") {
@@ -184,6 +180,10 @@ TEST_CASE("what these configurations ask for is computed or refused by its name"
   CHECK(mean.registers == 4);
   CHECK(mean.mlp_width() == 2560);
   CHECK(mean.pool == Pool::prefix);
+  CHECK_THAT(refused({{"model_type", "pixio"}, {"architectures", {"PixioBackbone"}}}, pixio, "hf_pixio"),
+             ContainsSubstring("other norm"));
+  CHECK_THAT(refused({{"model_type", "phi4_multimodal_vision"}}, siglip(), "hf_siglip"),
+             ContainsSubstring("causal"));
   CHECK_THAT(
       refused({{"model_type", "tipsv2_vision_model"}, {"use_swiglu_ffn", true}}, dinov2(1, 0), "hf_tipsv2"),
       ContainsSubstring("\"use_swiglu_ffn\" is true"));
