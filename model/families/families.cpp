@@ -334,7 +334,8 @@ Grid stored_positions(const TensorShapes& tensors, const Naming& naming) {
 
 std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& tensors,
                                                            const ViTConfig& config, const Naming& naming,
-                                                           const std::string& file) {
+                                                           const std::string& file,
+                                                           std::vector<std::string>* beside) {
   std::map<std::string, std::vector<FilePart>> found_parts;
   std::set<std::string, std::less<>> used;
   for (const Parameter& parameter : parameters_of(config)) {
@@ -363,7 +364,10 @@ std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& t
   }
   const std::vector<std::string> unused = unused_names(config, naming);
   for (const auto& [name, shape] : tensors) {
-    if (!used.contains(name) && !holds_nothing(shape) && !is_unused(name, unused, naming.prefix)) {
+    if (used.contains(name) || holds_nothing(shape) || is_unused(name, unused, naming.prefix)) continue;
+    if (beside && !naming.prefix.empty() && !name.starts_with(naming.prefix)) {
+      beside->push_back(name);
+    } else {
       throw Error(ErrorCode::bad_file, file + ": tensor '" + name + "' " + shape_text(shape) +
                                            " is left over, expected no such tensor in a " +
                                            std::string(naming.family->title) + " of this configuration");

@@ -128,10 +128,12 @@ std::vector<FilePart> file_parts(const Parameter& parameter, const ViTConfig& co
                                  const TensorShapes& tensors);
 
 // The parts of every learned parameter by canonical name. Throws Error(bad_file) for a tensor that is
-// missing, of the wrong shape or left over, with its name, what was found and what was expected.
+// missing, of the wrong shape or left over, with its name, what was found and what was expected. Where there
+// is `beside`, what is left over outside of the checkpoint's prefix is put there instead.
 std::map<std::string, std::vector<FilePart>> match_tensors(const TensorShapes& tensors,
                                                            const ViTConfig& config, const Naming& naming,
-                                                           const std::string& file);
+                                                           const std::string& file,
+                                                           std::vector<std::string>* beside = nullptr);
 
 std::string shape_text(std::span<const uint64_t> shape);  // "[768, 3, 16, 16]"
 uint64_t whole_root(uint64_t square);                     // 0 of what is no square

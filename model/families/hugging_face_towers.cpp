@@ -39,6 +39,22 @@ void adjust_mlcd(const TensorShapes&, ViTConfig& c) {
   c.fc_norm = true;
 }
 
+// The last norm is for all tokens.
+void adjust_git(const TensorShapes&, ViTConfig& c) {
+  c.activation = Activation::gelu_quick;
+  c.pool = Pool::token;
+}
+
+// Heads of 64, as its class has them whatever the width.
+void adjust_bridgetower(const TensorShapes&, ViTConfig& c) {
+  c.activation = Activation::gelu_quick;
+  c.heads = c.dim / 64;
+  c.pool = Pool::token;
+}
+
+// Its class tokens are registers here, of which the mean is the result.
+void adjust_pixio(const TensorShapes&, ViTConfig& c) { c.pool = Pool::prefix; }
+
 void adjust_pixtral(const TensorShapes&, ViTConfig& c) {
   c.rotary = Rotary::halves;
   c.rotary_alternating = true;
@@ -58,6 +74,47 @@ const Family& hugging_face_owlvit() {
     owlvit.adjust = adjust_owlvit;
     return owlvit;
   }();
+  return family;
+}
+
+const Family& hugging_face_git() {
+  static const Family family = [] {
+    Family git = hugging_face_clip();
+    git.name = "hf_git";
+    git.title = "Hugging Face GIT tower";
+    std::erase_if(git.paths, [](const ModulePath& path) {
+      return path.module == Module::fc_norm || path.module == Module::embedding ||
+             path.module == Module::head;
+    });
+    git.paths.push_back({Module::norm, {"~post_layernorm."}});
+    git.unused.clear();
+    git.spare.clear();
+    git.adjust = adjust_git;
+    return git;
+  }();
+  return family;
+}
+
+const Family& hugging_face_bridgetower() {
+  static const Family family{
+      .name = "hf_bridgetower",
+      .title = "Hugging Face BridgeTower tower",
+      .landmarks = {"embeddings.patch_embedding.weight", "transformer.resblocks.0.ln_1.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embedding."}},
+                {Module::class_token, {"~embeddings.class_embedding"}},
+                {Module::positions, {"~embeddings.position_embedding.weight"}},
+                {Module::pre_norm, {"~ln_pre."}},
+                {Module::norm1, {"~transformer.resblocks.*.ln_1."}},
+                {Module::qkv, {"~transformer.resblocks.*.attn.in_proj_"}},
+                {Module::projection, {"~transformer.resblocks.*.attn.out_proj."}},
+                {Module::norm2, {"~transformer.resblocks.*.ln_2."}},
+                {Module::fc1, {"~transformer.resblocks.*.mlp.c_fc."}},
+                {Module::fc2, {"~transformer.resblocks.*.mlp.c_proj."}},
+                {Module::norm, {"~ln_post."}}},
+      .token_rank = 1,
+      .eps = 1e-5,
+      .adjust = adjust_bridgetower,
+  };
   return family;
 }
 
@@ -81,7 +138,10 @@ const Family& hugging_face_blip() {
                 {Module::embedding, {"visual_projection."}}},
       .unused = {"text_model.*", "text_encoder.*", "text_decoder.*", "text_projection.*", "text_proj.*",
                  "vision_proj.*", "itm_head.*", "logit_scale", "qformer.*", "query_tokens",
-                 "language_model.*", "language_projection.*", "embeddings.position_ids"},
+                 "language_model.*", "language_projection.*", "embeddings.position_ids",
+                 // The words of BLIP-2's retrieval.
+                 "vision_projection.*", "embeddings.word_embeddings.weight",
+                 "embeddings.position_embeddings.weight"},
       .eps = 1e-5,
       .adjust = adjust_blip,
   };
@@ -114,6 +174,56 @@ const Family& hugging_face_internvl() {
   return family;
 }
 
+const Family& hugging_face_qianfan() {
+  static const Family family{
+      .name = "hf_qianfan",
+      .title = "Hugging Face Qianfan-OCR tower",
+      .landmarks = {"embeddings.patch_embeddings.projection.weight", "layers.0.layernorm_before.weight",
+                    "layers.0.attention.projection_layer.weight"},
+      .paths = {{Module::patch, {"~embeddings.patch_embeddings.projection."}},
+                {Module::class_token, {"~embeddings.cls_token"}},
+                {Module::positions, {"~embeddings.position_embeddings"}},
+                {Module::norm1, {"~layers.*.layernorm_before."}},
+                {Module::qkv,
+                 {"~layers.*.attention.q_proj.", "~layers.*.attention.k_proj.",
+                  "~layers.*.attention.v_proj."}},
+                {Module::projection, {"~layers.*.attention.projection_layer."}},
+                {Module::scale1, {"~layers.*.lambda_1"}},
+                {Module::norm2, {"~layers.*.layernorm_after."}},
+                {Module::fc1, {"~layers.*.mlp.fc1."}},
+                {Module::fc2, {"~layers.*.mlp.fc2."}},
+                {Module::scale2, {"~layers.*.lambda_2"}},
+                {Module::norm, {"~layernorm."}}},
+      .unused = {"embeddings.mask_token"},
+  };
+  return family;
+}
+
+const Family& hugging_face_tipsv2() {
+  static const Family family{
+      .name = "hf_tipsv2",
+      .title = "Hugging Face TIPS v2 tower",
+      .landmarks = {"patch_embed.proj.weight", "blocks.0.mlp.c_fc.weight"},
+      .paths = {{Module::patch, {"~patch_embed.proj."}},
+                {Module::class_token, {"~cls_token"}},
+                {Module::registers, {"~register_tokens"}},
+                {Module::positions, {"~pos_embed"}},
+                {Module::norm1, {"~blocks.*.norm1."}},
+                {Module::qkv, {"~blocks.*.attn.qkv."}},
+                {Module::projection, {"~blocks.*.attn.proj."}},
+                {Module::scale1, {"~blocks.*.ls1.gamma"}},
+                {Module::norm2, {"~blocks.*.norm2."}},
+                {Module::fc1, {"~blocks.*.mlp.c_fc."}},
+                {Module::fc2, {"~blocks.*.mlp.c_proj."}},
+                {Module::scale2, {"~blocks.*.ls2.gamma"}},
+                {Module::norm, {"~norm."}}},
+      .unused = {"mask_token"},
+      .position_spans = {PositionSpan::class_and_patches},
+      .position_resize = PositionResize::bilinear_antialias,
+  };
+  return family;
+}
+
 const Family& hugging_face_aimv2() {
   static const Family family{
       .name = "hf_aimv2",
@@ -141,6 +251,68 @@ const Family& hugging_face_aimv2() {
       .eps = 1e-5,
       .position_resize = PositionResize::bicubic_antialias,  // timm's, transformers' has none
       .adjust = adjust_aimv2,
+  };
+  return family;
+}
+
+const Family& hugging_face_ovis2() {
+  static const Family family = [] {
+    Family ovis2 = hugging_face_aimv2();
+    ovis2.name = "hf_ovis2";
+    ovis2.title = "Hugging Face Ovis 2 tower";
+    ovis2.landmarks.front() = "embeddings.patch_embedding.weight";
+    std::ranges::find(ovis2.paths, Module::patch, &ModulePath::module)->parts = {
+        "~embeddings.patch_embedding."};
+    std::erase_if(ovis2.paths, [](const ModulePath& path) {
+      return path.module == Module::pool_latent || path.module == Module::pool_kv ||
+             path.module == Module::pool_projection || path.module == Module::embedding;
+    });
+    ovis2.unused.clear();
+    ovis2.spare.clear();
+    return ovis2;
+  }();
+  return family;
+}
+
+const Family& hugging_face_pixio() {
+  static const Family family = [] {
+    Family pixio = hugging_face_vit();
+    pixio.name = "hf_pixio";
+    pixio.title = "Hugging Face Pixio";
+    pixio.landmarks = {"embeddings.patch_embeddings.projection.weight", "encoder.layer.0.norm1.weight",
+                       "encoder.layer.0.intermediate.dense.weight"};
+    std::erase_if(pixio.paths, [](const ModulePath& path) {
+      return path.module == Module::class_token || path.module == Module::distillation_token ||
+             path.module == Module::head || path.module == Module::distillation_head;
+    });
+    pixio.paths.push_back({Module::registers, {"~embeddings.cls_token"}});
+    std::ranges::find(pixio.paths, Module::norm1, &ModulePath::module)->parts = {"~encoder.layer.*.norm1."};
+    std::ranges::find(pixio.paths, Module::norm2, &ModulePath::module)->parts = {"~encoder.layer.*.norm2."};
+    pixio.unused.clear();
+    pixio.position_spans = {PositionSpan::all};
+    pixio.eps = 1e-6;
+    pixio.adjust = adjust_pixio;
+    return pixio;
+  }();
+  return family;
+}
+
+const Family& hugging_face_mgpstr() {
+  static const Family family{
+      .name = "hf_mgpstr",
+      .title = "Hugging Face MGP-STR",
+      .landmarks = {"embeddings.proj.weight", "encoder.blocks.0.attn.qkv.weight"},
+      .paths = {{Module::patch, {"~embeddings.proj."}},
+                {Module::class_token, {"~embeddings.cls_token"}},
+                {Module::positions, {"~embeddings.pos_embed"}},
+                {Module::norm1, {"~encoder.blocks.*.norm1."}},
+                {Module::qkv, {"~encoder.blocks.*.attn.qkv."}},
+                {Module::projection, {"~encoder.blocks.*.attn.proj."}},
+                {Module::norm2, {"~encoder.blocks.*.norm2."}},
+                {Module::fc1, {"~encoder.blocks.*.mlp.fc1."}},
+                {Module::fc2, {"~encoder.blocks.*.mlp.fc2."}}},
+      .eps = 1e-5,
+      .told_by_config = "how high its images are is",
   };
   return family;
 }

@@ -7,87 +7,22 @@
 #include <string_view>
 
 #include "model/families/foreign.h"
+#include "model/files/hugging_face_types.h"
 
 namespace vitrine {
 namespace {
 
 using Json = nlohmann::json;
 
-struct Sizes {
-  uint64_t dim = 768, depth = 12, heads = 12, mlp_hidden = 3072, image_size = 224;
-};
-constexpr Sizes giant{.dim = 1408, .depth = 39, .heads = 16, .mlp_hidden = 6144};
-
-// A "model_type" and the defaults in which the configuration classes differ.
-struct Type {
-  std::string_view name;
-  std::string_view family;  // how its tensors are named
-  uint64_t patch_size;
-  Activation activation;
-  double eps;
-  Sizes sizes = {};
-};
-constexpr Type types[] = {
-    {"vit", "hf", 16, Activation::gelu, 1e-12},
-    {"deit", "hf", 16, Activation::gelu, 1e-12},
-    {"dinov2", "hf_dinov2", 14, Activation::gelu, 1e-6},
-    {"dinov2_with_registers", "hf_dinov2", 16, Activation::gelu, 1e-6},
-    {"beit", "hf_beit", 16, Activation::gelu, 1e-12},
-    {"data2vec-vision", "hf_beit", 16, Activation::gelu, 1e-12},
-    {"dinov3_vit", "hf_dinov3", 16, Activation::gelu, 1e-5, {.dim = 384, .heads = 6, .mlp_hidden = 1536}},
-    {"clip", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"vit_msn", "hf", 16, Activation::gelu, 1e-6},
-    {"vit_mae", "hf", 16, Activation::gelu, 1e-12},  // all patches seen, as with its mask_ratio 0
-    {"ijepa", "hf", 16, Activation::gelu, 1e-12},
-    {"altclip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"chinese_clip_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"metaclip_2_vision_model", "hf_clip", 32, Activation::gelu_quick, 1e-5},
-    {"owlvit_vision_model", "hf_owlvit", 32, Activation::gelu_quick, 1e-5, {.image_size = 768}},
-    {"owlv2_vision_model", "hf_owlvit", 16, Activation::gelu_quick, 1e-5, {.image_size = 768}},
-    {"blip_vision_model", "hf_blip", 16, Activation::gelu, 1e-5, {.image_size = 384}},
-    {"blip_2_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
-    {"instructblip_vision_model", "hf_blip", 14, Activation::gelu, 1e-6, giant},
-    {"sam_vision_model", "hf_sam", 16, Activation::gelu, 1e-6, {.image_size = 1024}},
-    {"yolos", "hf_yolos", 16, Activation::gelu, 1e-12},
-    {"videomae", "hf_video", 16, Activation::gelu, 1e-12},
-    {"vivit", "hf_video", 16, Activation::gelu_tanh, 1e-6},
-    {"vitdet", "hf_vitdet", 16, Activation::gelu, 1e-6},
-    {"internvl_vision", "hf_internvl", 14, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 448}},
-    {"aimv2_vision_model", "hf_aimv2", 14, Activation::silu, 1e-5, {1024, 24, 8, 2816, 224}},
-    {"janus_vision_model", "hf_janus", 16, Activation::gelu, 1e-6, {1024, 24, 16, 4096, 384}},
-    {"mlcd_vision_model", "hf_mlcd", 14, Activation::gelu, 1e-5, {1664, 48, 16, 8192, 336}},
-    {"siglip2_vision_model", "hf_siglip2", 16, Activation::gelu_tanh, 1e-6},
-    {"audio-spectrogram-transformer", "hf_ast", 16, Activation::gelu, 1e-12},
-    {"pixtral", "hf_pixtral", 16, Activation::gelu, 1e-5, {1024, 24, 16, 4096, 1024}},
-    {"siglip", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
-    {"siglip_vision_model", "hf_siglip", 16, Activation::gelu_tanh, 1e-6},
-};
-
-const Type* known_type(const Json* name) {
-  const auto type =
-      std::ranges::find_if(types, [&](const Type& known) { return name && *name == known.name; });
-  return type == std::ranges::end(types) ? nullptr : &*type;
-}
-
-// The configuration of the tower in a model that talks of pictures, where it is one that is read.
-std::optional<JsonObject> tower_of(const JsonObject& object) {
-  if (known_type(object.find("model_type"))) return std::nullopt;
-  const Json* tower = object.find("vision_config");
-  if (!tower || !tower->is_object()) return std::nullopt;
-  JsonObject vision(*tower, object.file());
-  return known_type(vision.find("model_type")) ? std::optional(std::move(vision)) : std::nullopt;
-}
-
-const Type& type_of(const JsonObject& object) {
+const HuggingFaceType& type_of(const JsonObject& object) {
   const Json& found = *object.find("model_type");
-  const Type* type = known_type(&found);
+  const HuggingFaceType* type = known_type(&found);
   if (!type) {
     if (const auto tower = tower_of(object)) return type_of(*tower);
     if (const auto refusal = found.is_string() ? foreign_type(found.get<std::string>()) : std::nullopt)
       throw Error(ErrorCode::bad_file, object.file() + ": " + *refusal);
     object.fail("model_type", found,
-                "one of the " + std::to_string(std::size(types)) +
+                "one of the " + std::to_string(known_types().size()) +
                     " types that this version reads (docs/checkpoints.md), such as vit, deit, dinov2, "
                     "dinov3_vit, beit, clip_vision_model or siglip_vision_model");
   }
@@ -97,12 +32,9 @@ const Type& type_of(const JsonObject& object) {
 // The number of classes; 0 without a classifier. Whether the classes that a config lists have one depends on
 // the model class that was saved.
 uint64_t read_classes(const JsonObject& object, uint64_t in_tensors) {
+  if (in_tensors == 0 && tower_of(object)) return 0;  // it classifies by what it writes
   bool has_head = in_tensors > 0;
-  if (const Json* names = object.find("architectures")) {
-    if (!names->is_array() || names->empty() || !names->front().is_string()) {
-      object.fail("architectures", *names, "a list of class names");
-    }
-    const auto name = names->front().get<std::string>();
+  if (const std::string name = saved_class(object); !name.empty()) {
     constexpr std::array kinds = std::to_array<std::string_view>(
         {"ForImageClassification", "ForAudioClassification", "ForVideoClassification"});
     has_head =
@@ -141,9 +73,12 @@ void read_dinov2(const JsonObject& object, ViTConfig& c) {
   c.layer_scale_init = object.number("layerscale_value").value_or(1);
   c.stochastic_depth = object.number("drop_path_rate").value_or(0);
   const bool registers = object.text("model_type") == "dinov2_with_registers";
-  c.registers = registers ? object.whole("num_register_tokens").value_or(4) : 0;
+  const bool tips = object.text("model_type") == "tipsv2_vision_model";
+  c.registers = registers || tips ? object.whole("num_register_tokens").value_or(tips ? 1 : 4) : 0;
   c.position_span = c.registers ? PositionSpan::class_and_patches : PositionSpan::all;
-  c.position_resize = registers ? PositionResize::bicubic_antialias : PositionResize::bicubic;
+  c.position_resize = tips        ? PositionResize::bilinear_antialias
+                      : registers ? PositionResize::bicubic_antialias
+                                  : PositionResize::bicubic;
 }
 
 void read_beit(const JsonObject& object, ViTConfig& c) {
@@ -193,9 +128,15 @@ void read_internvl(const JsonObject& vision, ViTConfig& c) {
   c.final_norm = !mean;  // transformers' own tower ends without one then
   c.pool = mean ? Pool::mean : Pool::token;
   c.fc_norm = false;
+  if (vision.text("model_type") == "qianfan_ocr_vision")
+    c.stochastic_depth = vision.number("drop_path_rate").value_or(0.1);
 }
 
-void read_sam(const JsonObject& object, ViTConfig& c) {
+void read_sam(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  if (object.text("model_type") == "sam_hq_vision_model")
+    remarks.assumed.push_back(object.file() +
+                              ": what its decoder sees of the blocks without windows is not computed, what "
+                              "leaves the neck is");
   c.mlp_hidden = object.whole("mlp_dim").value_or(hidden_by_ratio(object, c.dim));
   c.positions = object.flag("use_abs_pos").value_or(true) ? Positions::learned : Positions::none;
   c.relative_bias = object.flag("use_rel_pos").value_or(true) ? RelativeBias::decomposed : RelativeBias::none;
@@ -218,6 +159,35 @@ void read_aimv2(const JsonObject& vision, ViTConfig& c) {
   c.pool_bias = c.qkv_bias;
 }
 
+void read_ovis2(const JsonObject& vision, ViTConfig& c) {
+  c.mlp = MlpKind::swiglu;
+  c.eps = vision.number("rms_norm_eps").value_or(1e-5);
+  c.qkv_bias = c.projection_bias = vision.flag("qkv_bias").value_or(false);
+  c.mlp_bias = vision.flag("mlp_bias").value_or(false);
+  c.pool = Pool::mean;
+}
+
+// Heads of 64, an MLP four times as wide and its activation are the class's own.
+void read_bridgetower(const JsonObject& vision, ViTConfig& c) {
+  require(vision, "share_layernorm", true);
+  c.heads = c.dim / 64;
+  c.mlp_hidden = 4 * c.dim;
+  c.activation = Activation::gelu_quick;
+  if (vision.flag("remove_last_layer").value_or(false) && c.depth > 0) --c.depth;
+  c.pool = Pool::token;
+}
+
+void read_pixio(const JsonObject& object, ViTConfig& c) {
+  if (const std::string name = saved_class(object); name == "PixioBackbone")
+    object.fail("architectures", name, "PixioModel: the backbone's other norm is not computed");
+  c.registers = object.whole("n_cls_tokens").value_or(8);
+  c.class_token = false;
+  c.position_span = PositionSpan::all;
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0);
+  c.pool = Pool::prefix;
+}
+
 // What is dropped in some of the places in which dropout drops here.
 void leave_untrained(const JsonObject& object, std::initializer_list<const char*> rates,
                      ConfigRemarks& remarks) {
@@ -235,6 +205,40 @@ void read_janus(const JsonObject& vision, ViTConfig& c, ConfigRemarks& remarks) 
   c.mlp_hidden = hidden_by_ratio(vision, c.dim);
   leave_untrained(vision, {"hidden_dropout_rate", "projection_dropout"}, remarks);
   c.pool = Pool::first;
+}
+
+void read_mgpstr(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks) {
+  require(object, "distilled", false);
+  c.mlp_hidden = hidden_by_ratio(object, c.dim);
+  c.activation = Activation::gelu;
+  c.attention_dropout = object.number("attn_drop_rate").value_or(0);
+  c.dropout = object.number("drop_rate").value_or(0);
+  c.stochastic_depth = object.number("drop_path_rate").value_or(0);
+  c.classes = 0;
+  c.pool = Pool::token;
+  if (saved_class(object) == "MgpstrForSceneTextRecognition")
+    remarks.assumed.push_back(
+        object.file() + ": the heads of characters and words are not computed, the tokens that they see are");
+}
+
+// Of Idefics' SigLIP: places are counted in fractions of a picture, in single precision, so that
+// its library takes some patches for the one in front of them, on some processors other ones than on others.
+void look_at_fractions(const JsonObject& vision, const ViTConfig& c, ConfigRemarks& remarks) {
+  const uint64_t side = c.grid_height();
+  const double step = 1 / static_cast<double>(side);
+  for (uint64_t i = 1; i < side; ++i) {
+    const float place = static_cast<float>(i) * (1.0f / static_cast<float>(side));
+    const auto is_in_front = [&](uint64_t lanes) {  // so many edges are computed at once
+      const uint64_t lane = (i - 1) % lanes;
+      const auto first = static_cast<float>(step + step * static_cast<double>(i - 1 - lane));
+      return place < static_cast<float>(static_cast<double>(first) + step * static_cast<double>(lane));
+    };
+    if (!is_in_front(1) && !is_in_front(8) && !is_in_front(16)) continue;
+    remarks.assumed.push_back(vision.file() + ": of " + std::to_string(side) +
+                              " patches a side, transformers' rounding gives some the position of the one in "
+                              "front of them; here each has its own");
+    return;
+  }
 }
 
 // Angles of rows and of columns, of one base.
@@ -356,7 +360,7 @@ void read_ast(const JsonObject& object, ViTConfig& c) {
 
 void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width) {
   const JsonObject vision = vision_part(object);
-  const Type* type = known_type(vision.find("model_type"));
+  const HuggingFaceType* type = known_type(vision.find("model_type"));
   if (type && type->family == "hf_ast") {  // frequencies are rows
     height = vision.whole("num_mel_bins").value_or(128);
     width = vision.whole("max_length").value_or(1024);
@@ -365,6 +369,9 @@ void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width
     height = width = type->sizes.image_size;
     vision.sides("image_size", height, width);
     height *= t.count;
+  } else if (type && type->family == "hf_mgpstr" && !vision.find("image_size")) {
+    height = 32;
+    width = 128;
   } else if (type && type->family == "hf_yolos" && !vision.find("image_size")) {
     height = 512;
     width = 864;
@@ -379,7 +386,7 @@ void read_image_size(const JsonObject& object, uint64_t& height, uint64_t& width
 
 std::vector<std::string_view> hugging_face_types(std::string_view family) {
   std::vector<std::string_view> names;
-  for (const Type& type : types) {
+  for (const HuggingFaceType& type : known_types()) {
     if (type.family == family) names.push_back(type.name);
   }
   return names;
@@ -387,8 +394,18 @@ std::vector<std::string_view> hugging_face_types(std::string_view family) {
 
 void check_hugging_face_type(const JsonObject& object) { type_of(object); }
 
+bool holds_more_than_a_tower(const JsonObject& object) {
+  constexpr std::array kinds =
+      std::to_array<std::string_view>({"ForMaskedImageModeling", "ForPreTraining", "ForObjectDetection",
+                                       "ForSemanticSegmentation", "ForSceneTextRecognition"});
+  if (tower_of(object)) return true;
+  if (!known_type(object.find("model_type"))) return false;
+  const std::string name = saved_class(object);
+  return std::ranges::any_of(kinds, [&](std::string_view kind) { return name.ends_with(kind); });
+}
+
 std::string_view hugging_face_family(const JsonObject& object) {
-  const Type* type = known_type(vision_part(object).find("model_type"));
+  const HuggingFaceType* type = known_type(vision_part(object).find("model_type"));
   if (!type) type = known_type(object.find("model_type"));
   return type ? type->family : std::string_view();
 }
@@ -406,7 +423,7 @@ JsonObject vision_part(const JsonObject& object) {
 }
 
 void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig& c, ConfigRemarks& remarks) {
-  const Type& type = type_of(object);
+  const HuggingFaceType& type = type_of(object);
   if (naming.family->name != type.family) {
     object.fail("model_type", std::string(type.name),
                 "the type of a " + std::string(naming.family->title) + ", which the tensors are named as");
@@ -417,7 +434,8 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   read_image_size(object, c.image_height, c.image_width);
   vision.sides("patch_size", c.patch_height, c.patch_width);
   c.channels = vision.whole("num_channels").value_or(3);
-  c.dim = vision.whole("hidden_size").value_or(type.sizes.dim);
+  const bool idefics = type.name == "idefics_vision";
+  c.dim = vision.whole(idefics ? "embed_dim" : "hidden_size").value_or(type.sizes.dim);
   c.depth = vision.whole("num_hidden_layers").value_or(type.sizes.depth);
   c.heads = vision.whole("num_attention_heads").value_or(type.sizes.heads);
   c.key_width = c.value_width = 0;
@@ -425,13 +443,15 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   c.mlp_hidden = vision.whole("intermediate_size").value_or(type.sizes.mlp_hidden);
   c.activation = vision.activation("hidden_act").value_or(type.activation);
   c.eps = vision.number("layer_norm_eps").value_or(type.eps);
-  const bool attention_bias = type.family == "hf_internvl" || type.family == "hf_janus";
+  const bool attention_bias =
+      type.family == "hf_internvl" || type.family == "hf_qianfan" || type.family == "hf_janus";
   c.qkv_bias =
       vision.flag(attention_bias ? "attention_bias" : "qkv_bias").value_or(type.family != "hf_internvl");
   c.dropout = vision.number("hidden_dropout_prob").value_or(0);
   c.classes = read_classes(object, c.classes);
-  if (type.family == "hf" || type.family == "hf_beit" || type.family == "hf_dinov2" ||
-      type.family == "hf_ast" || type.family == "hf_yolos" || type.family == "hf_video") {
+  constexpr std::array of_vit = std::to_array<std::string_view>(
+      {"hf", "hf_beit", "hf_dinov2", "hf_tipsv2", "hf_pixio", "hf_ast", "hf_yolos", "hf_video"});
+  if (std::ranges::find(of_vit, type.family) != of_vit.end()) {
     c.attention_dropout = vision.number("attention_probs_dropout_prob").value_or(0);
   } else {
     c.attention_dropout = vision.number("attention_dropout").value_or(0);
@@ -443,10 +463,18 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   } else if (type.family == "hf_dinov2") {
     read_dinov2(vision, c);
     c.pool = c.classes ? Pool::token_and_mean : Pool::token;
+  } else if (type.family == "hf_tipsv2") {
+    require(vision, "use_swiglu_ffn", false);
+    read_dinov2(vision, c);
+    c.pool = Pool::token;
+  } else if (type.name == "dpt") {
+    require(object, "is_hybrid", false);
+    c.position_resize = PositionResize::bilinear;
   } else if (type.family == "hf_clip") {
     // The classifier sees the mean of patches that no norm has touched.
     c.pool = c.classes ? Pool::mean : Pool::token;
     c.fc_norm = c.classes == 0;
+    if (idefics) c.position_offset = 0.1;
     const uint64_t usual = object.text("model_type") == "altclip" ? 768 : 512;
     c.embedding_size = c.classes || !c.embedding_size ? 0 : object.whole("projection_dim").value_or(usual);
   } else if (type.family == "hf_owlvit") {
@@ -454,20 +482,30 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
     c.fc_norm = true;
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_sam") {
-    read_sam(vision, c);
+    read_sam(vision, c, remarks);
   } else if (type.family == "hf_video") {
     read_video(vision, c);
   } else if (type.family == "hf_yolos") {
     read_yolos(vision, c, remarks);
   } else if (type.family == "hf_vitdet") {
     read_vitdet(vision, c, remarks);
-  } else if (type.family == "hf_internvl") {
+  } else if (type.family == "hf_internvl" || type.family == "hf_qianfan") {
     read_internvl(vision, c);
   } else if (type.family == "hf_aimv2") {
     read_aimv2(vision, c);
     if (c.embedding_size) c.embedding_size = object.whole("projection_dim").value_or(512);
   } else if (type.family == "hf_janus") {
     read_janus(vision, c, remarks);
+  } else if (type.family == "hf_git") {
+    c.pool = Pool::token;
+  } else if (type.family == "hf_bridgetower") {
+    read_bridgetower(vision, c);
+  } else if (type.family == "hf_ovis2") {
+    read_ovis2(vision, c);
+  } else if (type.family == "hf_pixio") {
+    read_pixio(vision, c);
+  } else if (type.family == "hf_mgpstr") {
+    read_mgpstr(vision, c, remarks);
   } else if (type.family == "hf_mlcd") {
     require(vision, "num_key_value_groups", 1);
     read_axial_rotation(vision, c);
@@ -476,8 +514,14 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
   } else if (type.family == "hf_ast") {
     read_ast(vision, c);
   } else if (type.family == "hf_siglip" || type.family == "hf_siglip2") {
-    const bool head = vision.flag("vision_use_head").value_or(true);
+    const bool in_fractions =
+        type.name == "idefics2_vision" || type.name == "idefics3_vision" || type.name == "smolvlm_vision";
+    const bool head = !in_fractions && vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;
+    if (in_fractions) {
+      c.position_resize = PositionResize::nearest;
+      look_at_fractions(vision, c, remarks);
+    }
   }
 }
 

@@ -20,6 +20,9 @@ void check_hugging_face_type(const JsonObject& object);
 // The family that its tensors are named as; nothing where "model_type" isn't one of those.
 std::string_view hugging_face_family(const JsonObject& object);
 
+// Whether it is of a model that does more than its tower, whose tensors lie beside it.
+bool holds_more_than_a_tower(const JsonObject& object);
+
 // Where the fields of the vision model are: "vision_config" of a model that has a text tower as well.
 JsonObject vision_part(const JsonObject& object);
 

@@ -48,6 +48,11 @@ std::string_view said_family(const Json& json, const std::string& file) {
   return object.find("vitrine") || wraps_timm(object) ? std::string_view() : hugging_face_family(object);
 }
 
+bool holds_more_than_a_tower(const Json& json, const std::string& file) {
+  const JsonObject object(json, file);
+  return !object.find("vitrine") && !wraps_timm(object) && holds_more_than_a_tower(object);
+}
+
 ViTConfig read_config(const Json& json, const TensorShapes& tensors, const Naming& naming,
                       const std::string& file, const InferHints& hints, ConfigRemarks* remarks) {
   const JsonObject object(json, file);

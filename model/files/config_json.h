@@ -28,6 +28,9 @@ ViTConfig read_config(const nlohmann::json& json, const TensorShapes& tensors, c
 // The family that it says the tensors are named as; nothing where that isn't said.
 std::string_view said_family(const nlohmann::json& json, const std::string& file);
 
+// Whether it is of a model that does more than its tower, whose other tensors are no concern of that.
+bool holds_more_than_a_tower(const nlohmann::json& json, const std::string& file);
+
 // Throws Error(bad_file) when the file says that it describes a model of a kind that isn't read, by its name.
 void check_model_type(const nlohmann::json& json, const std::string& file);
 

@@ -418,7 +418,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const auto files = std::make_shared<const TensorFiles>(path);
   const std::string file = shown(files->path());
   TensorShapes all = shapes_of(*files);
-  refuse_foreign(all, file);
+  const bool is_part = has_config && holds_more_than_a_tower(json, shown(config_path));
+  if (!is_part) refuse_foreign(all, file);
   const Unwrapped unwrapped = unwrap(std::move(all), file);
   const TensorShapes& shapes = unwrapped.tensors;
   const Naming naming =
@@ -447,15 +448,18 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   const Grid own_grid = grid_of(model.config);
   Grid stored_grid = naming.family->position_grid ? stored_positions(shapes, naming) : own_grid;
   if (stored_grid.height == 0) stored_grid = own_grid;  // rows of a matrix, as Vitrine writes them
-  auto parts = match_tensors(shapes, model.config, naming, file);
+  std::vector<std::string> left_over;
+  auto parts = match_tensors(shapes, model.config, naming, file, is_part ? &left_over : nullptr);
   for (auto& [parameter, of_it] : parts) {
     for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
   }
-  if (!unwrapped.passed_over.empty()) {
-    remarks.assumed.push_back(file + ": only what lies under " + in_quotes(unwrapped.outer) + " is read, " +
-                              std::to_string(unwrapped.passed_over.size()) +
-                              " other tensors are passed over, such as " +
-                              in_quotes(unwrapped.passed_over.front()));
+  std::vector<std::string> passed_over = unwrapped.passed_over;
+  for (const std::string& name : left_over) passed_over.push_back(unwrapped.name_in_file(name));
+  if (!passed_over.empty()) {
+    const std::string under = unwrapped.outer + (left_over.empty() ? "" : naming.prefix);
+    remarks.assumed.push_back(file + ": only what lies under " + in_quotes(under) + " is read, " +
+                              std::to_string(passed_over.size()) +
+                              " other tensors are passed over, such as " + in_quotes(passed_over.front()));
   }
   if (warn) std::ranges::for_each(remarks.assumed, warn);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;

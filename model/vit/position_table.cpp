@@ -68,6 +68,10 @@ std::vector<Taps> axis_taps(uint64_t from, uint64_t to, uint64_t count, const Po
   const double scale = !corners ? in / (out + rule.offset) : to > 1 ? (in - 1) / (out - 1) : 0;
   std::vector<Taps> taps;
   for (uint64_t i = 0; i < count; ++i) {
+    if (r == nearest) {
+      taps.push_back({{i * from / to, 1.0}});
+      continue;
+    }
     const double at = static_cast<double>(i);
     const double center = corners ? scale * at : scale * (at + 0.5);
     taps.push_back(antialias ? antialias_taps(center, scale, from, is_bilinear)

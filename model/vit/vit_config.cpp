@@ -46,13 +46,14 @@ constexpr std::array<EnumName<PositionSpan>, 3> span_names{
     {{PositionSpan::patches, "patches"},
      {PositionSpan::class_and_patches, "class_and_patches"},
      {PositionSpan::all, "all"}}};
-constexpr std::array<EnumName<PositionResize>, 6> resize_names{
+constexpr std::array<EnumName<PositionResize>, 7> resize_names{
     {{PositionResize::bicubic, "bicubic"},
      {PositionResize::bicubic_antialias, "bicubic_antialias"},
      {PositionResize::bicubic_corners, "bicubic_corners"},
      {PositionResize::bilinear, "bilinear"},
      {PositionResize::bilinear_antialias, "bilinear_antialias"},
-     {PositionResize::bilinear_corners, "bilinear_corners"}}};
+     {PositionResize::bilinear_corners, "bilinear_corners"},
+     {PositionResize::nearest, "nearest"}}};
 constexpr std::array<EnumName<Pool>, 6> pool_names{{{Pool::token, "token"},
                                                     {Pool::mean, "mean"},
                                                     {Pool::token_and_mean, "token_and_mean"},

@@ -39,7 +39,8 @@ enum class Rotary : uint8_t { none, neighbours, halves };
 // Which tokens get a row of the position table.
 enum class PositionSpan : uint8_t { patches, class_and_patches, all };
 // How a learned table is resampled for another image size. Those with corners put the corners of both grids
-// on each other (torchvision, RADIO); the others align the edges of the outermost patches.
+// on each other (torchvision, RADIO); the others align the edges of the outermost patches. The nearest one is
+// that in which a patch's upper left corner lies.
 enum class PositionResize : uint8_t {
   bicubic,
   bicubic_antialias,
@@ -47,6 +48,7 @@ enum class PositionResize : uint8_t {
   bilinear,
   bilinear_antialias,
   bilinear_corners,
+  nearest,
 };
 // How the tokens become one vector: the class token; the mean of the patches; both, side by side; attention
 // of a learned query to the patches, with an MLP behind it (MAP); the first token where that is a patch; or

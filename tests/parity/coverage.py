@@ -14,7 +14,6 @@ import fnmatch
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -23,60 +22,12 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
-from make_tower_fixtures import frames_of, patches_of, tubelet_of
+import coverage_transformers
+from coverage_run import judge, randomised, run
 
-LIMIT = 2e-5
 MOST_PARAMETERS = 1_000_000_000
 TIMM_MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transformer_hybrid vision_transformer_relpos "
                 "vision_transformer_sam").split()
-# Towers, classifiers and whole models, as they are published.
-TRANSFORMERS = """
-ASTForAudioClassification ASTModel Aimv2Model Aimv2VisionModel AltCLIPModel AltCLIPVisionModel BeitForImageClassification BeitModel
-Blip2VisionModel BlipModel BlipVisionModel CLIPForImageClassification CLIPModel CLIPVisionModel CLIPVisionModelWithProjection
-ChineseCLIPModel ChineseCLIPVisionModel DINOv3ViTModel Data2VecVisionForImageClassification
-Data2VecVisionModel DeiTForImageClassification DeiTForImageClassificationWithTeacher DeiTModel Dinov2ForImageClassification
-Dinov2Model Dinov2WithRegistersForImageClassification Dinov2WithRegistersModel IJepaForImageClassification IJepaModel
-InternVLVisionModel JanusVisionModel LlavaForConditionalGeneration MLCDVisionModel MetaClip2VisionModel OwlViTForObjectDetection Owlv2VisionModel OwlViTVisionModel PixtralVisionModel
-SamVisionModel Siglip2VisionModel SiglipForImageClassification SiglipModel SiglipVisionModel ViTForImageClassification ViTMAEModel
-ViTMSNForImageClassification ViTMSNModel ViTModel VideoMAEModel VitDetModel VivitModel YolosModel
-""".split()
-# Towers whose pooled vector is the result, too; what others call a pooler is a layer for training.
-POOLED = ("AST", "Aimv2", "AltCLIP", "Blip", "CLIP", "ChineseCLIP", "Janus", "Llava", "MLCD", "MetaClip2", "OwlViTVision", "Owlv2",
-          "Siglip")
-SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 64,
-         "patch_size": 8, "vision_output_dim": 64, "projection_dim": 64}
-
-
-def randomised(model):
-    """Not the initialisation, in which gates and positions are zeros that hide mistakes."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.is_floating_point():
-                noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float32)
-                scale = 0.02 if parameter.dim() > 1 else 0.1
-                parameter.add_(noise.mul_(scale).to(parameter.dtype))
-    return model.eval()
-
-
-def run(program, model, image, output, what=None, extra=()):
-    """What the program gave, or the last line of what it said."""
-    output.unlink(missing_ok=True)
-    command = [program, "run", "--model", model, "--input", image, "--output", output, *extra]
-    done = subprocess.run([str(word) for word in command + (["--what", what] if what else [])], capture_output=True, text=True)
-    if done.returncode != 0:
-        return None, done.returncode, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "said nothing"
-    return np.load(output), 0, " ".join(line for line in done.stderr.splitlines() if "warning" in line)
-
-
-def judge(got, wanted):
-    if got[0] is None:
-        said = got[2].split(".safetensors: ")[-1].split("config.json: ")[-1].removeprefix("vitrine: ")
-        return ("asked" if "--set" in said else "refused"), said
-    if got[0].shape != wanted.shape:
-        return "wrong", f"shape {got[0].shape}, expected {wanted.shape}"
-    error = float(np.abs(got[0] - wanted).max() / np.abs(wanted).max())
-    return ("right" if error <= LIMIT else "wrong"), f"{error:.0e}"
 
 
 def timm_models(only):
@@ -139,68 +90,6 @@ def cover_timm(name, program, scratch):
     return judge(got, wanted), judge(bare, wanted)
 
 
-def cover_transformers(name, program, scratch):
-    torch.manual_seed(0)
-    kind = getattr(transformers, name)
-    config = kind.config_class()
-    for part in (config, getattr(config, "vision_config", None), getattr(config, "text_config", None)):
-        for key, value in SMALL.items():
-            if isinstance(getattr(part, key, None), int) and not (part is not config and key == "projection_dim"):
-                setattr(part, key, value)
-            if part is not None and isinstance(getattr(part, key, None), (list, tuple)) and key == "image_size":
-                setattr(part, key, [value, value])
-        if hasattr(part, "vocab_size"):
-            part.vocab_size = 128
-            part.pad_token_id, part.bos_token_id, part.eos_token_id = 1, 0, 2
-        if hasattr(part, "num_key_value_heads"):
-            part.num_key_value_heads = 4
-        if isinstance(getattr(part, "head_dim", None), int):
-            part.head_dim = 16
-    if hasattr(config, "mask_ratio"):
-        config.mask_ratio = 0.0
-    model = randomised(kind(config))
-    folder = scratch / "model"
-    model.save_pretrained(folder)
-    image = scratch / "image.npy"
-    shape = (1, 1, config.num_mel_bins, config.max_length) if name.startswith("AST") else (1, 3, 64, 64)
-    if hasattr(config, "num_frames"):
-        shape = (1, 3 * tubelet_of(config), 64 * (config.num_frames // tubelet_of(config)), 64)
-    np.save(image, np.random.default_rng(0).standard_normal(shape).astype(np.float32))
-    pixels = torch.from_numpy(np.load(image)).double()
-    arguments = {"noise": torch.arange(64.0)[None]} if "MAE" in name else {}
-    extra = ()
-    if name.startswith("AST"):
-        pixels = pixels[:, 0].transpose(1, 2)
-    if hasattr(config, "num_frames"):
-        pixels = frames_of(pixels, config)
-    if name == "Siglip2VisionModel":
-        pixels, arguments = patches_of(pixels, 8)
-        extra = ("--image-size", "64")
-    what = "logits" if "Classification" in name else "tokens"
-    got = run(program, folder, image, scratch / "output.npy", what, extra)
-    wanted = None
-    if got[0] is not None:
-        tower = model.double()
-        if name == "LlavaForConditionalGeneration":
-            tower = tower.model.vision_tower
-        elif name == "OwlViTForObjectDetection":
-            tower = tower.owlvit.vision_model
-        elif hasattr(tower, "vision_model") and hasattr(tower, "text_model"):
-            tower = tower.vision_model
-        with torch.no_grad():
-            out = tower(pixels, **arguments)
-            wanted = (out.logits if what == "logits" else out.last_hidden_state).numpy()
-            if wanted.ndim == 4:  # laid out as a picture: here the patches are rows
-                wanted = wanted.reshape(*wanted.shape[:2], -1).transpose(0, 2, 1)
-    verdict = judge(got, wanted)
-    if verdict[0] == "right" and what == "tokens" and name.startswith(POOLED):
-        pooled = out.image_embeds if hasattr(out, "image_embeds") else out.pooler_output
-        if tower is not model and hasattr(model, "visual_projection"):
-            pooled = model.visual_projection(pooled)
-        verdict = judge(run(program, folder, image, scratch / "output.npy", "features", extra), pooled.detach().numpy())
-    return (verdict,)
-
-
 def covered(function, name, arguments, scratch):
     for old in scratch.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -232,8 +121,8 @@ def main():
             title, function, names = f"timm {timm.__version__}", cover_timm, list(timm_models(arguments.only))
             columns = ["with config.json", "weights alone"]
         else:
-            title, function = f"transformers {transformers.__version__}", cover_transformers
-            names = [name for name in TRANSFORMERS if fnmatch.fnmatch(name, arguments.only)]
+            title, function = f"transformers {transformers.__version__}", coverage_transformers.cover
+            names = [name for name in coverage_transformers.NAMES if fnmatch.fnmatch(name, arguments.only)]
             columns = ["as saved"]
         rows = []
         for name in names:

@@ -39,6 +39,8 @@ TOWERS = {
     "hf_dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}, ("tokens", "features")),
     "hf_dinov3_bare": ("DINOv3ViTModel", {"num_register_tokens": 0}, ("tokens",)),
     "hf_dinov3_gated": ("DINOv3ViTModel", {"num_register_tokens": 2, "use_gated_mlp": True, "hidden_act": "silu"}, ("tokens", "features")),
+    "hf_dpt": ("DPTModel", {}, ("tokens",)),
+    "hf_git": ("GitVisionModel", {}, ("tokens",)),
     "hf_ijepa_classifier": ("IJepaForImageClassification", {"num_labels": 5}, ("logits",)),
     "hf_internvl": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
     "hf_internvl_norm": ("InternVLVisionModel", {"image_size": [32, 32], "patch_size": [8, 8], "attention_bias": True,
@@ -47,12 +49,17 @@ TOWERS = {
     "hf_janus_unbiased": ("JanusVisionModel", {"attention_bias": False, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-3},
                           ("tokens", "features")),
     "hf_mlcd": ("MLCDVisionModel", {}, ("tokens", "features")),
+    "hf_mgpstr": ("MgpstrModel", {"image_size": [16, 32], "mlp_ratio": 2}, ("tokens",)),
     "hf_owlvit": ("OwlViTVisionModel", {}, ("tokens", "features")),
     "hf_owlv2": ("Owlv2VisionModel", {"hidden_act": "gelu"}, ("tokens", "features")),
+    "hf_pixio": ("PixioModel", {"n_cls_tokens": 3, "mlp_ratio": 2}, ("tokens", "features")),
     "hf_pixtral": ("PixtralVisionModel", {"hidden_act": "silu"}, ("tokens",)),
     "hf_pixtral_gelu": ("PixtralVisionModel", {"rope_parameters": {"rope_type": "axial", "rope_theta": 100.0}}, ("tokens",)),
+    "hf_qianfan": ("QianfanOCRVisionModel", {"image_size": [32, 32], "patch_size": [8, 8]}, ("tokens",)),
     "hf_sam": ("SamVisionModel", {"num_hidden_layers": 3, "mlp_dim": 40, "window_size": 3, "global_attn_indexes": [1], "output_channels": 16},
                ("tokens",)),
+    "hf_smolvlm": ("SmolVLMVisionTransformer", {}, ("tokens",)),
+    "hf_tipsv2": ("Tipsv2VisionModel", {"num_register_tokens": 2, "mlp_ratio": 2}, ("tokens", "features")),
     "hf_siglip2": ("Siglip2VisionModel", {"num_patches": 16}, ("tokens", "features")),
     "hf_yolos": ("YolosModel", {"num_hidden_layers": 3, "image_size": [32, 40], "num_detection_tokens": 3}, ("tokens",)),
     "hf_yolos_plain": ("YolosModel", {"image_size": [32, 32], "num_detection_tokens": 2, "use_mid_position_embeddings": False}, ("tokens",)),
@@ -76,7 +83,7 @@ WHOLE = {
     "hf_altclip": ("AltCLIPModel", {}, {"max_position_embeddings": 16, "project_dim": 16}),
 }
 VIDEOS = ("hf_videomae", "hf_videomae_classifier", "hf_videomae_first", "hf_vivit", "hf_vivit_classifier")
-FIXED_SIZE = (*VIDEOS, "hf_ast", "hf_ast_classifier", "hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_sam")  # positions are for one
+FIXED_SIZE = (*VIDEOS, "hf_ast", "hf_ast_classifier", "hf_aimv2", "hf_aimv2_whole", "hf_beit", "hf_beit_classifier", "hf_data2vec", "hf_mgpstr", "hf_sam")  # positions are for one
 MAPS = ("hf_beit", "hf_dinov3")
 WITHIN = {
     "llava_clip": transformers.CLIPVisionConfig,
@@ -120,7 +127,9 @@ def frames_of(pixels, config):
 def results(tower, images, resized, kept):
     arguments = {"interpolate_pos_encoding": True} if resized else {}
     if isinstance(tower, (transformers.InternVLVisionModel, transformers.DINOv3ViTModel, transformers.Aimv2VisionModel,
-                          transformers.MLCDVisionModel, transformers.PixtralVisionModel, transformers.VitDetModel, transformers.YolosModel)):
+                          transformers.MLCDVisionModel, transformers.PixtralVisionModel, transformers.VitDetModel, transformers.YolosModel,
+                          transformers.DPTModel, transformers.PixioModel, transformers.QianfanOCRVisionModel,
+                          transformers.SmolVLMVisionTransformer, transformers.Tipsv2VisionModel, transformers.MgpstrModel)):
         arguments = {}  # they do so unasked
     if isinstance(tower, transformers.ViTMAEModel):
         patches = images.shape[2] * images.shape[3] // 64
@@ -153,7 +162,7 @@ def write(folder, name, model, tower, kept, channels=3, projection=None):
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     random = np.random.default_rng([ord(c) for c in name])
-    size = (32, 40) if name == "hf_yolos" else (32, 32)
+    size = {"hf_mgpstr": (16, 32), "hf_yolos": (32, 40)}.get(name, (32, 32))
     size = (model.config.num_mel_bins, model.config.max_length) if name.startswith("hf_ast") else size
     channels = 1 if name.startswith("hf_ast") else channels
     if name in VIDEOS:

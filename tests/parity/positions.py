@@ -20,6 +20,7 @@ RULES = {
     "bilinear": {"mode": "bilinear", "align_corners": False},
     "bilinear_corners": {"mode": "bilinear", "align_corners": True},
     "bilinear_antialias": {"mode": "bilinear", "align_corners": False, "antialias": True},
+    "nearest": {"mode": "nearest"},
 }
 
 
