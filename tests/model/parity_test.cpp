@@ -69,6 +69,7 @@ std::vector<std::string> check_fixture(const std::filesystem::path& fixture) {
   const bool of_a_grid = c.relative_bias == RelativeBias::own || c.relative_bias == RelativeBias::shared;
   // Of these transformers and timm (CaiT) refuse other sizes than their own.
   const bool refused = model.family == "hf_sam" || model.family == "hf_ast" || model.family == "hf_video" ||
+                       model.family == "hf_mgpstr" ||
                        (model.family == "hf_aimv2" && c.positions == Positions::learned) ||
                        c.class_blocks > 0;
   const bool one_size = (of_a_grid && c.relative_hidden == 0) || refused;
