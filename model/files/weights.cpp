@@ -451,7 +451,9 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   std::vector<std::string> left_over;
   auto parts = match_tensors(shapes, model.config, naming, file, is_part ? &left_over : nullptr);
   for (auto& [parameter, of_it] : parts) {
-    for (FilePart& part : of_it) part.name = unwrapped.name_in_file(part.name);
+    for (FilePart& part : of_it) {
+      if (!part.name.empty()) part.name = unwrapped.name_in_file(part.name);  // else zeros, of no tensor
+    }
   }
   std::vector<std::string> passed_over = unwrapped.passed_over;
   for (const std::string& name : left_over) passed_over.push_back(unwrapped.name_in_file(name));
