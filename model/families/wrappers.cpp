@@ -10,7 +10,7 @@ namespace {
 // What Hugging Face's own classes put in front of a model, and the families' tables know.
 constexpr std::array own_prefixes = std::to_array<std::string_view>(
     {"vit.", "deit.", "dinov2.", "dinov2_with_registers.", "beit.", "data2vec_vision.", "vision_model.",
-     "audio_spectrogram_transformer.", "videomae.", "vivit."});
+     "audio_spectrogram_transformer.", "videomae.", "vivit.", "ijepa."});
 
 // What they call the layers that they put behind it.
 constexpr std::array heads = std::to_array<std::string_view>(

@@ -7,12 +7,16 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "model/files/safetensors_writer.h"
+#include "model/files/tensor_files.h"
 #include "model/files/weights.h"
 #include "model/run/runner.h"
+#include "model/vit/parameters.h"
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "runtime/util/text.h"
 #include "tests/support/op_test.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
 using namespace vitrine;
@@ -96,6 +100,41 @@ TEST_CASE("every parity fixture is computed as PyTorch computes it") {
   const auto all = fixtures_in(parity / "fixtures");
   REQUIRE(all.size() >= 30);
   for (const std::filesystem::path& fixture : all) CHECK(check_fixture(fixture).empty());
+}
+
+// As a trainer that runs a model in parallel saves it.
+TEST_CASE("every parity fixture is the same model inside a wrapper") {
+  size_t wrapped = 0;
+  for (const std::filesystem::path& fixture : fixtures_in(parity / "fixtures")) {
+    const nlohmann::json meta = read_json(fixture / "meta.json");
+    ModelOptions options = options_of(fixture, meta);
+    if (!std::filesystem::exists(options.model / "config.json")) continue;
+    INFO(shown(fixture));
+    const test::TemporaryFolder folder;
+    const TensorFiles files(options.model);
+    std::vector<TensorToWrite> tensors;
+    for (const StoredTensor& tensor : files.tensors())
+      tensors.push_back(
+          {"module." + tensor.info->name, tensor.info->dtype, tensor.info->shape, tensor.bytes()});
+    write_safetensors(folder / "model.safetensors", tensors);
+    std::filesystem::copy_file(options.model / "config.json", folder / "config.json");
+    const Model plain = open_model(options);
+    options.model = folder.path();
+    const Model inside = open_model(options);
+    REQUIRE(inside.config == plain.config);
+    for (const Parameter& parameter : parameters_of(plain.config)) {
+      INFO(parameter.name);
+      const auto bytes = [&](const Model& model) {
+        std::vector<std::byte> all;
+        for (const auto& part : model.constants->find(parameter.name, parameter.shape, DType::f32))
+          all.insert(all.end(), part.bytes.begin(), part.bytes.end());
+        return all;
+      };
+      CHECK(bytes(inside) == bytes(plain));
+    }
+    ++wrapped;
+  }
+  CHECK(wrapped >= 30);
 }
 
 TEST_CASE(
