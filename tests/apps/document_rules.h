@@ -20,7 +20,6 @@ inline const NotRun not_run[] = {
     {"apt-get install fonts-", "installs packages"},
     {"sudo apt-get install python3-dev", "installs packages"},
     {"python3 -m venv env", "fetches what builds it from PyPI; CTest's label python tests what it builds"},
-    {"LD_PRELOAD=$(g++", "runs tests like this one, with an extension built for that"},
     {"cmake --install", "tests/package installs, and builds a program against what is installed"},
     {"cmake --preset", "a build like the one that this test comes from"},
     {"ninja -C build/release vitrine-desktop", "a build like the one that this test comes from"},
