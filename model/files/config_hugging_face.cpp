@@ -221,26 +221,6 @@ void read_mgpstr(const JsonObject& object, ViTConfig& c, ConfigRemarks& remarks)
         object.file() + ": the heads of characters and words are not computed, the tokens that they see are");
 }
 
-// Of Idefics' SigLIP: places are counted in fractions of a picture, in single precision, so that
-// its library takes some patches for the one in front of them, on some processors other ones than on others.
-void look_at_fractions(const JsonObject& vision, const ViTConfig& c, ConfigRemarks& remarks) {
-  const uint64_t side = c.grid_height();
-  const double step = 1 / static_cast<double>(side);
-  for (uint64_t i = 1; i < side; ++i) {
-    const float place = static_cast<float>(i) * (1.0f / static_cast<float>(side));
-    const auto is_in_front = [&](uint64_t lanes) {  // so many edges are computed at once
-      const uint64_t lane = (i - 1) % lanes;
-      const auto first = static_cast<float>(step + step * static_cast<double>(i - 1 - lane));
-      return place < static_cast<float>(static_cast<double>(first) + step * static_cast<double>(lane));
-    };
-    if (!is_in_front(1) && !is_in_front(8) && !is_in_front(16)) continue;
-    remarks.assumed.push_back(vision.file() + ": of " + std::to_string(side) +
-                              " patches a side, transformers' rounding gives some the position of the one in "
-                              "front of them; here each has its own");
-    return;
-  }
-}
-
 // Angles of rows and of columns, of one base.
 void read_axial_rotation(const JsonObject& vision, ViTConfig& c) {
   require(vision, "rope_scaling", nullptr);
@@ -404,6 +384,20 @@ bool holds_more_than_a_tower(const JsonObject& object) {
   return std::ranges::any_of(kinds, [&](std::string_view kind) { return name.ends_with(kind); });
 }
 
+bool library_moves_places(uint64_t side) {
+  const double step = 1 / static_cast<double>(side);
+  for (uint64_t i = 1; i < side; ++i) {
+    const float place = static_cast<float>(i) * (1.0f / static_cast<float>(side));
+    const auto is_in_front = [&](uint64_t lanes) {  // so many edges are computed at once
+      const uint64_t lane = (i - 1) % lanes;
+      const auto first = static_cast<float>(step + step * static_cast<double>(i - 1 - lane));
+      return place < static_cast<float>(static_cast<double>(first) + step * static_cast<double>(lane));
+    };
+    if (is_in_front(1) || is_in_front(8) || is_in_front(16)) return true;
+  }
+  return false;
+}
+
 std::string_view hugging_face_family(const JsonObject& object) {
   const HuggingFaceType* type = known_type(vision_part(object).find("model_type"));
   if (!type) type = known_type(object.find("model_type"));
@@ -518,10 +512,7 @@ void read_hugging_face(const JsonObject& object, const Naming& naming, ViTConfig
         type.name == "idefics2_vision" || type.name == "idefics3_vision" || type.name == "smolvlm_vision";
     const bool head = !in_fractions && vision.flag("vision_use_head").value_or(true);
     c.pool = c.classes || !head ? Pool::mean : Pool::attention;
-    if (in_fractions) {
-      c.position_resize = PositionResize::nearest;
-      look_at_fractions(vision, c, remarks);
-    }
+    if (in_fractions) c.position_resize = PositionResize::nearest;
   }
 }
 

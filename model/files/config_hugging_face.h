@@ -23,6 +23,11 @@ std::string_view hugging_face_family(const JsonObject& object);
 // Whether it is of a model that does more than its tower, whose tensors lie beside it.
 bool holds_more_than_a_tower(const JsonObject& object);
 
+// Of so many patches a side in Idefics' SigLIP: places are counted in fractions of a picture there, in single
+// precision, so that its library takes some patches for the one in front of them, on some processors other
+// ones than on others.
+bool library_moves_places(uint64_t side);
+
 // Where the fields of the vision model are: "vision_config" of a model that has a text tower as well.
 JsonObject vision_part(const JsonObject& object);
 

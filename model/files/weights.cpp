@@ -10,6 +10,7 @@
 #include "model/families/known_architectures.h"
 #include "model/families/wrappers.h"
 #include "model/files/adapter.h"
+#include "model/files/config_hugging_face.h"
 #include "model/files/config_json.h"
 #include "model/files/hub_cache.h"
 #include "model/files/preprocess_files.h"
@@ -463,13 +464,23 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
                               std::to_string(passed_over.size()) +
                               " other tensors are passed over, such as " + in_quotes(passed_over.front()));
   }
-  if (warn) std::ranges::for_each(remarks.assumed, warn);
   if (model.config.positions == Positions::learned) model.stored_grid = stored_grid;
   if (has_config) model.labels = read_labels(json, model.config.classes, shown(config_path));
   model.known_labels = known_labels(has_config ? &json : nullptr, model.family, model.config.classes);
   model.path = path;
   model.naming = naming;
   decide_pictures(model, options, naming.family->whole_patches, warn);
+  if (model.family == "hf_siglip" && model.config.position_resize == PositionResize::nearest) {
+    const Grid grid = grid_of(model.config);
+    for (const uint64_t side : std::set{grid.height, grid.width}) {
+      if (library_moves_places(side))
+        remarks.assumed.push_back(
+            file + ": of " + std::to_string(side) +
+            " patches a side, transformers' rounding gives some the position of the one "
+            "in front of them; here each has its own");
+    }
+  }
+  if (warn) std::ranges::for_each(remarks.assumed, warn);
   const bool of_a_grid =
       model.config.relative_bias == RelativeBias::own || model.config.relative_bias == RelativeBias::shared;
   if (of_a_grid && model.config.relative_hidden == 0 && grid_of(model.config) != own_grid) {

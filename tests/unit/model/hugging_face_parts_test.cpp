@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "model/files/config_hugging_face.h"
 #include "tests/support/checkpoint_shapes.h"
 
 using namespace vitrine;
@@ -126,20 +127,18 @@ TEST_CASE("what a larger model does with its classes is no classifier of its tow
   CHECK(read(json, siglip(), "hf_siglip").classes == 0);
 }
 
-TEST_CASE("towers whose places are fractions take the nearest position, and say where rounding moves some") {
+TEST_CASE("towers whose places are fractions take the nearest position") {
   for (const char* type : {"idefics2_vision", "idefics3_vision", "smolvlm_vision"}) {
-    ConfigRemarks remarks;
-    Json json{{"model_type", type}, {"image_size", 27 * 14}, {"patch_size", 14}};
-    const ViTConfig config = read(json, headless_siglip(), "hf_siglip", &remarks);
+    const ViTConfig config = read({{"model_type", type}}, headless_siglip(), "hf_siglip");
     CHECK(config.position_resize == PositionResize::nearest);
     CHECK(config.pool == Pool::mean);
     CHECK(config.activation == Activation::gelu_tanh);
-    CHECK(remarks.assumed.empty());
-    json["image_size"] = 29 * 14;
-    read(json, headless_siglip(), "hf_siglip", &remarks);
-    REQUIRE(remarks.assumed.size() == 1);
-    CHECK_THAT(remarks.assumed[0], ContainsSubstring("of 29 patches a side"));
+    // What can't be is left to who validates it.
+    read({{"model_type", type}, {"patch_size", 0}}, headless_siglip(), "hf_siglip");
+    read({{"model_type", type}, {"image_size", uint64_t{1} << 40}}, headless_siglip(), "hf_siglip");
   }
+  for (const uint64_t side : {4, 8, 14, 27, 32, 70}) CHECK_FALSE(library_moves_places(side));
+  for (const uint64_t side : {19, 25, 29, 31, 38}) CHECK(library_moves_places(side));
 }
 
 TEST_CASE("what these configurations ask for is computed or refused by its name") {
