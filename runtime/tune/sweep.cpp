@@ -264,19 +264,31 @@ class Sweeper {
       Bench bench(pipelines_, *work.graph, *work.node);
       begin(work, bench, 0);
     }
-    std::ranges::stable_sort(work_, std::greater{}, [](const Work& work) {
-      return static_cast<double>(work.result.count) * work.result.heuristic_seconds();
-    });
-    start_ = Clock::now();
+    std::ranges::stable_sort(work_, std::greater{}, cost);
+    start_ = now();
+    double cost_left = 0;
+    for (const Work& work : work_) cost_left += has_choice(work) ? cost(work) : 0;
     for (Work& work : work_) {
-      if (work.result.candidates > 1 && used() < 1) improve(work);
+      if (!has_choice(work) || used() >= 1) continue;
+      const double own = cost(work), left = (1 - used()) * options_.seconds;
+      improve(work, now() + left * (own < cost_left ? own / cost_left : 1));
+      cost_left -= own;
     }
     for (Work& work : work_) result_.nodes.push_back(std::move(work.result));
     return std::move(result_);
   }
 
  private:
-  double used() const { return seconds_since(start_) / options_.seconds; }
+  static double cost(const Work& work) {
+    return static_cast<double>(work.result.count) * work.result.heuristic_seconds();
+  }
+  static bool has_choice(const Work& work) { return work.result.candidates > 1; }
+
+  double now() const {
+    return options_.clock ? options_.clock()
+                          : std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  }
+  double used() const { return (now() - start_) / options_.seconds; }
 
   void say(const Work& work, const std::string& candidate, double share) const {
     if (options_.progress) options_.progress(work.result.name + " " + candidate, share);
@@ -301,13 +313,13 @@ class Sweeper {
     work.result.measured = {std::move(first)};
   }
 
-  void improve(Work& work) {
+  void improve(Work& work, double until) {
     Bench bench(pipelines_, *work.graph, *work.node);
     if (!bench.has_sample() && !work.node->op->cases) return;  // nothing to check results with
     MeasuredNode& node = work.result;
     const std::vector<Candidate> candidates = allowed(bench);
     bool found = false;  // whether `best` is right
-    for (size_t i = 0; i < candidates.size() && used() < 1; ++i) {
+    for (size_t i = 0; i < candidates.size() && now() < until; ++i) {
       say(work, candidates[i].name(), used());
       const MeasuredCandidate measured = measure(bench, candidates[i], found);
       if (i == 0) {
@@ -389,7 +401,7 @@ class Sweeper {
   std::vector<Work> work_;
   SweepResult result_;
   std::map<const OpDef*, selftest::SelfTests> self_tests_;
-  Clock::time_point start_ = Clock::now();
+  double start_ = 0;
 };
 
 }  // namespace

@@ -15,10 +15,14 @@
 namespace vitrine {
 
 struct SweepOptions {
-  double seconds = 60;  // for all candidates together; what heuristics would take is measured in any case
+  // For all candidates together; what heuristics would take is measured in any case. A node has as large a
+  // share of what is left as it has of the run's time, so that one whose pipelines take long to compile
+  // leaves time for the others.
+  double seconds = 60;
   KernelChoices known;  // candidates that failed before are left out
   // Told what is measured next, and how much of the time is used up, from 0 to 1.
   std::function<void(std::string_view what, double used)> progress;
+  std::function<double()> clock;  // in seconds; the system's where there is none
 };
 
 struct MeasuredCandidate {

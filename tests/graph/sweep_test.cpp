@@ -189,6 +189,31 @@ TEST_CASE("sweep: time that is up ends it, with what was measured by then") {
   CHECK(result.best_seconds() == result.heuristic_seconds());
 }
 
+TEST_CASE("sweep: a node leaves the others their part of the time") {
+  TestDevice& device = test_device();
+  auto graph = std::make_shared<Graph>();
+  for (const uint64_t rows : {401, 402}) {
+    const std::string name = std::to_string(rows);
+    const ValueId x = graph->input("x" + name, {rows, 96}, DType::f32);
+    graph->output(matmul(*graph, name, x, graph->constant("w" + name, {96, 96}, DType::f32)), name);
+  }
+  const std::shared_ptr<const Graph> made = graph;
+  const size_t candidates =
+      candidates_of(LowerContext(*made, made->nodes().front(), device.device->capabilities())).size();
+  constexpr size_t enough_to_share = 8;
+  if (candidates < enough_to_share) SKIP("this device has fewer candidates for a product");
+  // A clock that goes on at every look: as much time as one of the two has candidates.
+  double seconds = 0;
+  SweepOptions options{.seconds = static_cast<double>(candidates)};
+  options.clock = [&] { return seconds += 0.5; };
+  const SweepResult result = sweep(*device.pipelines, std::array{made}, options);
+  REQUIRE(result.nodes.size() == 2);
+  for (const MeasuredNode& node : result.nodes) {
+    CHECK(node.measured.size() > 1);
+    CHECK(node.measured.size() < node.candidates);
+  }
+}
+
 TEST_CASE("sweep: what failed before is left out") {
   TestDevice& device = test_device();
   const std::shared_ptr<const Graph> graph = small_graph(DType::f32);

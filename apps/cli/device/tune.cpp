@@ -125,7 +125,9 @@ void add_tune(CLI::App& app, const CommonOptions& common) {
   add_config_flags(*command, flags->model);
   add_what_flag(*command, flags->model);
   add_combination_flags(*command, flags->batches, flags->dtypes);
-  command->add_option("--seconds", flags->seconds, "How long to measure, the most expensive nodes first")
+  command
+      ->add_option("--seconds", flags->seconds,
+                   "How long to measure; a node has as large a part of it as of the run's time")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "One JSON object a line: every node, then the sums");
