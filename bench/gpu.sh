@@ -134,6 +134,7 @@ summarise() {
     echo
     steps 2>/dev/null
     show tests sed -n '/tests passed/p;/^The following tests/,/^Errors/p' "$results/tests.log"
+    show apps sed -n '/tests passed/p;/^The following tests/,/^Errors/p' "$results/apps.log"
     show doctor doctor_in_short
     show self-test sed -n '/^[0-9]* of [0-9]* passed/p;/fail/Ip' "$results/self-test.log"
     show models "$python" bench/table.py "$results/bench.json"
@@ -182,13 +183,16 @@ tune() {  # for the benchmarks: what was tuned stays in Vitrine's cache
 }
 
 part_tests() {
-  step doctor 60 "$vitrine" doctor --compile-only
-  step self-test 120 "$vitrine" doctor "${self_test[@]}"
+  # What proves most first. The self-test of all kernels is a quarter of an hour on NVIDIA's compiler: what it says of
+  # those that it comes to is kept.
   if $rehearse; then
     step tests 300 ctest --test-dir "$build_folder" --output-on-failure -L graph --timeout 120
   else
-    step tests 400 ctest --test-dir "$build_folder" --output-on-failure -j "$jobs" --timeout 120 --output-junit "$results/tests.xml"
+    step tests 400 ctest --test-dir "$build_folder" --output-on-failure -LE apps -j "$jobs" --timeout 120 --output-junit "$results/tests.xml"
+    step apps 200 ctest --test-dir "$build_folder" --output-on-failure -L apps -j "$jobs" --timeout 120
   fi
+  step doctor 60 "$vitrine" doctor --compile-only
+  step self-test 120 "$vitrine" doctor "${self_test[@]}"
 }
 
 roofline() {  # of one dtype
