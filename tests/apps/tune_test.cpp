@@ -1,4 +1,7 @@
 // vitrine tune as a user calls it, and what the other commands make of what it keeps.
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -126,6 +129,28 @@ TEST_CASE("a kernel that failed its self-test is not used, and the plan says so"
   for (const auto& [kernel, choice] : norms()) {
     CHECK(kernel != preferred);
     CHECK_THAT(choice, ContainsSubstring(preferred) && ContainsSubstring("made up"));
+  }
+}
+
+TEST_CASE("a self-test that is killed leaves what it found until then") {
+  const Capabilities& device = test::test_device().device->capabilities();
+  const test::TemporaryFolder cache;
+  test::RunningCommand doctor({VITRINE_PROGRAM, "doctor", "--only", "matmul"},
+                              {{"VITRINE_CACHE_DIR", cache.path()}});
+  // However long the device takes for the first ones; where it is through with all of them, it has kept them,
+  // too.
+  const std::filesystem::path kept = cache.path() / kernel_choices_name(device);
+  while (!std::filesystem::exists(kept) && doctor.is_running()) usleep(20'000);
+  doctor.send(SIGKILL);
+  const test::CommandResult result = doctor.wait();
+  INFO(result.err);
+  CHECK((result.status == 128 + SIGKILL || result.status == 0));
+  const KernelChoices found =
+      load_kernel_choices(device, [](const std::string& sentence) { FAIL_CHECK(sentence); }, cache.path());
+  CHECK_FALSE(found.certificates.empty());
+  for (const auto& [certificate, fault] : found.certificates) {
+    INFO(certificate);
+    CHECK(fault.empty());
   }
 }
 

@@ -55,6 +55,12 @@ RunningCommand::~RunningCommand() {
 
 void RunningCommand::send(int signal) { kill(child_, signal); }
 
+bool RunningCommand::is_running() const {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0;
+}
+
 std::string RunningCommand::out_so_far() const {
   const std::filesystem::path file = folder_ / "out";
   return std::filesystem::exists(file) ? read_whole_file(file) : "";

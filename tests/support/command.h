@@ -30,6 +30,7 @@ class RunningCommand {
   RunningCommand& operator=(const RunningCommand&) = delete;
 
   void send(int signal);
+  bool is_running() const;
   // What it has written to stdout by now.
   std::string out_so_far() const;
   CommandResult wait();

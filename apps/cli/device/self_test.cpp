@@ -1,5 +1,7 @@
 #include "apps/cli/device/self_test.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 // A kernel that compiles and runs for longer has hung.
 constexpr int patience_seconds = 300;
+// All of them take a compiler up to a quarter of an hour: what is known by then outlives whoever ends it.
+constexpr std::chrono::seconds between_keeping{2};
 
 struct Verdict {
   std::string name;
@@ -34,9 +38,26 @@ struct Verdicts {
 
 std::string text_of(const Json& line) { return line.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// In the child: the tests from number `first` on, each announced before it runs. Ends behind the first one
+// One wrong result outweighs all right ones of the same code.
+void certify(KernelChoices& found, const std::vector<std::string>& certificates, const std::string& fault) {
+  for (const std::string& key : certificates) {
+    std::string& kept = found.certificates[key];
+    if (kept.empty()) kept = fault;
+  }
+}
+KernelChoices choices_of(const std::vector<Verdict>& tested) {
+  KernelChoices found;
+  for (const Verdict& verdict : tested) certify(found, verdict.certificates, verdict.fault.value_or(""));
+  return found;
+}
+
+// In the child: the tests behind those in `before`, each announced before it runs. Ends behind the first one
 // that fails, since nothing that a device does after that proves much.
-void test_from(size_t first, const CommonOptions& common, const std::string& only, const Report& report) {
+void test_behind(const std::vector<Verdict>& before, const CommonOptions& common, const std::string& only,
+                 const Report& report) {
+  using Clock = std::chrono::steady_clock;
+  const size_t first = before.size();
+  KernelChoices found = choices_of(before);
   try {
     const DeviceList list = list_devices(common);
     Device device(list.instance, list.devices[list.choice.index()]);
@@ -49,6 +70,7 @@ void test_from(size_t first, const CommonOptions& common, const std::string& onl
     Json line;
     line["total"] = all.tests().size();
     report(text_of(line));
+    auto kept = Clock::now();
     for (size_t i = first; i < all.tests().size(); ++i) {
       const selftest::SelfTest& test = all.tests()[i];
       report(text_of({{"begin", test.name()}, {"certificates", test.certificates}}));
@@ -59,6 +81,11 @@ void test_from(size_t first, const CommonOptions& common, const std::string& onl
         fault = error.what();
       }
       report(text_of({{"end", i}, {"fault", fault.value_or("")}}));
+      certify(found, test.certificates, fault.value_or(""));
+      if (fault || Clock::now() - kept > between_keeping) {
+        add_kernel_choices(device.capabilities(), found);
+        kept = Clock::now();
+      }
       if (fault) return;
     }
   } catch (const Error& error) {
@@ -96,7 +123,8 @@ Verdicts test_all(const CommonOptions& common, const std::string& only) {
         progress->show(verdicts.tested.size());
       }
     };
-    const auto ended = run_isolated([&](const Report& report) { test_from(first, common, only, report); },
+    const std::vector<Verdict> before = verdicts.tested;
+    const auto ended = run_isolated([&](const Report& report) { test_behind(before, common, only, report); },
                                     take, patience_seconds);
     if (under_way) verdicts.tested.back().fault = ended.value_or("it ended before its test");
     // Without any progress the next child would do no better.
@@ -151,17 +179,9 @@ void run_self_tests(const CommonOptions& common, const std::string& only, bool j
   const Verdicts verdicts = test_all(common, only);
   const std::unique_ptr<Device> device = open_device(common);
   const Capabilities& capabilities = device->capabilities();
-  KernelChoices found;
-  size_t failed = 0;
-  for (const Verdict& verdict : verdicts.tested) {
-    // One wrong result outweighs all right ones of the same code.
-    for (const std::string& key : verdict.certificates) {
-      std::string& kept = found.certificates[key];
-      if (kept.empty()) kept = verdict.fault.value_or("");
-    }
-    failed += verdict.fault.has_value();
-  }
-  const std::filesystem::path stored = add_kernel_choices(capabilities, found);
+  const auto failed = static_cast<size_t>(std::ranges::count_if(
+      verdicts.tested, [](const Verdict& verdict) { return verdict.fault.has_value(); }));
+  const std::filesystem::path stored = add_kernel_choices(capabilities, choices_of(verdicts.tested));
   if (json) {
     print_json(verdicts);
     std::printf("%s\n", text_of({{"device", capabilities.name},
