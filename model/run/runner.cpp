@@ -107,12 +107,21 @@ bool Runner::promote_for(std::span<const float> images, std::span<const float> r
 }
 
 std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_batch) {
+  std::vector<float> results(images.size() / image_elements() * result_elements());
+  run(images, largest_batch, results);
+  return results;
+}
+
+void Runner::run(std::span<const float> images, uint64_t largest_batch, std::span<float> results) {
   const uint64_t count = images.size() / image_elements();
   if (count * image_elements() != images.size() || count == 0) {
     throw Error(ErrorCode::usage, "the runner was given " + std::to_string(images.size()) +
                                       " numbers, expected a multiple of " + std::to_string(image_elements()));
   }
-  std::vector<float> results(count * result_elements());
+  if (results.size() != count * result_elements()) {
+    throw Error(ErrorCode::usage, "the runner was given room for " + std::to_string(results.size()) +
+                                      " numbers, expected " + std::to_string(count * result_elements()));
+  }
   const uint64_t wanted = std::clamp<uint64_t>(largest_batch, 1, count);
   const uint64_t batch = fitting_batch(wanted);
 
@@ -132,7 +141,7 @@ std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_b
   };
   std::array<Flight, Executable::io_sets> flights;
   const auto results_of = [&](const Flight& flight) {
-    return std::span(results).subspan(flight.first * result_elements(), flight.size * result_elements());
+    return results.subspan(flight.first * result_elements(), flight.size * result_elements());
   };
   const auto land = [&](uint32_t set) {
     const Flight flight = std::exchange(flights[set], {});
@@ -159,7 +168,6 @@ std::vector<float> Runner::run(std::span<const float> images, uint64_t largest_b
     flights[set] = {&next, first, size};
     first += size;
   }
-  return results;
 }
 
 }  // namespace vitrine

@@ -64,6 +64,7 @@ class Runner {
   // host fills the next. In f16, a batch of finite images whose results aren't is run again with the layers
   // in f32 that f16 can't hold, and so is everything after it.
   std::vector<float> run(std::span<const float> images, uint64_t largest_batch);
+  void run(std::span<const float> images, uint64_t largest_batch, std::span<float> results);
 
  private:
   ViTGraphOptions graph_options(uint64_t batch) const;

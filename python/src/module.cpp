@@ -13,6 +13,7 @@
 #include "model/look/structure.h"
 #include "model/run/top_answers.h"
 #include "python/src/bindings.h"
+#include "python/src/float_buffer.h"
 #include "python/src/session.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
@@ -44,12 +45,18 @@ void show_warnings(Session& session) {
 // `work` without the GIL.
 template <typename Work>
 auto released(Session& session, const Work& work) {
-  auto result = [&] {
+  const auto without = [&] {
     const nb::gil_scoped_release free;
     return work();
-  }();
-  show_warnings(session);
-  return result;
+  };
+  if constexpr (std::is_void_v<decltype(work())>) {
+    without();
+    show_warnings(session);
+  } else {
+    auto result = without();
+    show_warnings(session);
+    return result;
+  }
 }
 
 std::optional<Result> result_of(const std::optional<std::string>& name) {
@@ -59,19 +66,23 @@ std::optional<Result> result_of(const std::optional<std::string>& name) {
               "what: found " + in_quotes(*name) + ", expected logits, probabilities, features or tokens");
 }
 
-void require_size(const Images& x, const ViTConfig& c) {
-  if (x.shape(0) > 0 && x.shape(1) == c.channels && x.shape(2) == c.image_height &&
-      x.shape(3) == c.image_width) {
+// That so long an array is [B, C, H, W] of the model's pictures.
+template <typename Extent>
+void require_size(std::span<const Extent> shape, const ViTConfig& c) {
+  const auto is = [&](size_t axis, uint64_t extent) { return static_cast<uint64_t>(shape[axis]) == extent; };
+  if (shape.size() == 4 && shape[0] > 0 && is(1, c.channels) && is(2, c.image_height) &&
+      is(3, c.image_width)) {
     return;
   }
   std::string found;
-  for (size_t i = 0; i < 4; ++i) found += (i ? ", " : "") + std::to_string(x.shape(i));
+  for (const Extent extent : shape) found += (found.empty() ? "" : ", ") + std::to_string(extent);
   throw Error(ErrorCode::usage, "found an array of (" + found + "), expected (B, " +
                                     std::to_string(c.channels) + ", " + std::to_string(c.image_height) +
                                     ", " + std::to_string(c.image_width) + ") with B at least 1");
 }
 
 std::span<const float> numbers_of(const Images& x) { return {x.data(), x.size()}; }
+std::span<const int64_t> shape_of(const Images& x) { return {x.shape_ptr(), x.ndim()}; }
 
 // A str is a path, bytes are a file's, an array [H, W, C] is pixels. What it points to lives as long as
 // `item`.
@@ -116,13 +127,18 @@ std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, con
   return {array_of(std::move(rows.values), result_shape(c, result, rows.rows)), std::move(rows.errors)};
 }
 
-Floats run(Session& session, const Images& x, const std::optional<std::string>& what, uint64_t batch) {
+std::vector<uint64_t> run_shape(const Session& session, const std::optional<std::string>& what,
+                                uint64_t images) {
   const ViTConfig& c = session.model().config;
-  require_size(x, c);
+  return result_shape(c, result_of(what).value_or(natural_result(c)), images);
+}
+
+void run(Session& session, nb::handle x, nb::handle out, const std::optional<std::string>& what,
+         uint64_t batch) {
+  const FloatBuffer images(x, FloatBuffer::Access::read), results(out, FloatBuffer::Access::write);
+  require_size(images.shape(), session.model().config);
   const auto result = result_of(what);
-  std::vector<float> values =
-      released(session, [&] { return session.run(numbers_of(x), result, batch, check_signals); });
-  return array_of(std::move(values), result_shape(c, result.value_or(natural_result(c)), x.shape(0)));
+  released(session, [&] { session.run(images.numbers(), result, batch, check_signals, results.numbers()); });
 }
 
 Floats preprocess(Session& session, nb::handle picture, bool exif) {
@@ -139,7 +155,7 @@ std::tuple<std::vector<Floats>, std::vector<Floats>> maps(Session& session, cons
                                                           const std::vector<uint64_t>& layers, bool norm,
                                                           bool rows) {
   const ViTConfig& c = session.model().config;
-  require_size(x, c);
+  require_size(shape_of(x), c);
   Session::Maps all = released(session, [&] { return session.maps(numbers_of(x), layers, norm, rows); });
   const size_t count = x.shape(0);
   std::vector<Floats> arrays, prefixes;
@@ -293,7 +309,10 @@ NB_MODULE(_vitrine, m) {
       .def("__init__", &init_session, "model"_a, "arch"_a, "seed"_a, "device"_a, "dtype"_a, "height"_a,
            "width"_a, "profile"_a, "set"_a)
       .def("show_warnings", &show_warnings)
-      .def("run", &run, "x"_a, "what"_a.none(), "batch"_a)
+      .def("run", &run, "x"_a, "out"_a, "what"_a.none(), "batch"_a,
+           nb::sig("def run(self, x: NDArray[numpy.float32], out: NDArray[numpy.float32], what: str | None, "
+                   "batch: int) -> None"))
+      .def("run_shape", &run_shape, "what"_a.none(), "images"_a)
       .def("pictures", &pictures, "items"_a, "what"_a, "batch"_a, "exif"_a, "progress"_a.none(),
            nb::sig(
                "def pictures(self, items: list[str | bytes | NDArray[numpy.uint8]], what: str, batch: int, "

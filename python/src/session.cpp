@@ -124,8 +124,8 @@ std::unique_lock<std::mutex> Session::enter() {
   return std::unique_lock(state_->mutex);
 }
 
-std::vector<float> Session::run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
-                                const Between& between) {
+void Session::run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
+                  const Between& between, std::span<float> results) {
   const auto lock = enter();
   State& s = *state_;
   const Result wanted = result.value_or(natural_result(s.model.config));
@@ -135,15 +135,16 @@ std::vector<float> Session::run(std::span<const float> images, std::optional<Res
                                       RunnerOptions{.dtype = s.dtype, .result = wanted, .warn = s.warner()});
   }
   // Whole batches, so that the parts give what all at once would.
-  const uint64_t part = 16 * batch * runner->image_elements();
-  if (images.size() <= part) return runner->run(images, batch);
-  std::vector<float> all;
-  for (uint64_t first = 0; first < images.size(); first += part) {
+  const uint64_t part = 16 * batch, count = images.size() / runner->image_elements();
+  for (uint64_t first = 0; first < count; first += part) {
     if (first != 0) between();
-    const auto some = runner->run(images.subspan(first, std::min(part, images.size() - first)), batch);
-    all.insert(all.end(), some.begin(), some.end());
+    const uint64_t size = std::min(part, count - first);
+    const auto of_part = [&](auto all, uint64_t elements) {
+      return all.subspan(first * elements, size * elements);
+    };
+    runner->run(of_part(images, runner->image_elements()), batch,
+                of_part(results, runner->result_elements()));
   }
-  return all;
 }
 
 PictureRows Session::pictures(const std::vector<PictureSource>& sources,

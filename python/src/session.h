@@ -70,9 +70,9 @@ class Session {
   // What was odd since somebody asked last.
   std::vector<std::string> take_warnings();
 
-  // [B, C, H, W], normalised; as `vitrine run`.
-  std::vector<float> run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
-                         const Between& between);
+  // [B, C, H, W], normalised, as `vitrine run`; the results have to be as many as result_shape says.
+  void run(std::span<const float> images, std::optional<Result> result, uint64_t batch,
+           const Between& between, std::span<float> results);
   // As `vitrine classify` and `embed`. `names` stand for the pictures in messages; `between` is told how many
   // of them are done with.
   PictureRows pictures(const std::vector<PictureSource>& sources, const std::vector<std::string>& names,

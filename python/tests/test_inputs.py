@@ -99,6 +99,18 @@ def test_refused(digits: vitrine.Model, picture: Any) -> None:
         digits.embed([picture])
 
 
+def test_numbers_however_they_lie(digits: vitrine.Model) -> None:
+    x = np.random.default_rng(5).standard_normal((3, 1, 28, 28)).astype(np.float32)
+    expected = digits(x).tobytes()
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    wider = np.zeros((3, 2, 28, 30), np.float32)
+    wider[:, :1, :, 1:29] = x
+    for other in (read_only, wider[:, :1, :, 1:29], np.asfortranarray(x), x.astype(">f4"), x.astype(np.float64)):
+        assert digits(other).tobytes() == expected
+    assert digits(x[0]).tobytes() == digits(x[:1]).tobytes()
+
+
 def test_refused_numbers(digits: vitrine.Model) -> None:
     with pytest.raises(vitrine.Error, match=r"\(1, 3, 28, 28\), expected \(B, 1, 28, 28\)"):
         digits(np.zeros((1, 3, 28, 28), np.float32))
@@ -106,6 +118,8 @@ def test_refused_numbers(digits: vitrine.Model) -> None:
         digits(np.zeros((0, 1, 28, 28), np.float32))
     with pytest.raises(vitrine.Error, match="batch_size"):
         digits.embed([], batch_size=0)
+    with pytest.raises(vitrine.Error, match="batch_size"):
+        digits(np.zeros((1, 1, 28, 28), np.float32), batch_size=0)
     with pytest.raises(vitrine.Error, match="layer: found 99"):
         digits.forward_intermediates(np.zeros((1, 1, 28, 28), np.float32), [99])
 

@@ -96,12 +96,14 @@ def test_the_gil_is_free_meanwhile() -> None:
 
 def test_arrays_outlive_their_model() -> None:
     model = vitrine.load(DIGITS)
-    y = model(np.ones((4, 1, 28, 28), np.float32))
-    copy = y.copy()
+    # NumPy's own memory, and memory of the library's that goes with the array.
+    arrays = [model(np.ones((4, 1, 28, 28), np.float32)), model.preprocess(np.ones((9, 9), np.uint8))]
+    copies = [y.copy() for y in arrays]
     del model
     gc.collect()
-    assert y.tobytes() == copy.tobytes()
-    assert not y.flags.owndata and y.base is not None
+    assert [y.tobytes() for y in arrays] == [copy.tobytes() for copy in copies]
+    assert arrays[0].flags.owndata
+    assert not arrays[1].flags.owndata and arrays[1].base is not None
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="POSIX's signals")

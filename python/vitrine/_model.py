@@ -105,6 +105,7 @@ class Model:
 
     def __init__(self, session: _vitrine.Session) -> None:
         self._session = session
+        self._shapes: dict[str | None, tuple[int, ...]] = {}  # of a picture's results
 
     # What it is.
 
@@ -295,7 +296,15 @@ class Model:
     # Numbers.
 
     def _run(self, x: Any, what: str | None, batch_size: int) -> Floats:
-        return self._session.run(_inputs.batch(x), what, batch_size)
+        if batch_size < 1:
+            raise Error(f"batch_size: found {batch_size}, expected 1 or more")
+        images = _inputs.batch(x)
+        shape = self._shapes.get(what)
+        if shape is None:
+            shape = self._shapes[what] = tuple(self._session.run_shape(what, 1)[1:])
+        results = np.empty((len(images), *shape), np.float32)
+        self._session.run(images, results, what, batch_size)
+        return results
 
     def __call__(self, x: Any, *, batch_size: int = 8) -> Floats:
         """What the model itself returns, logits mostly, of ``[B, C, H, W]``, normalised already.
