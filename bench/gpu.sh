@@ -256,6 +256,9 @@ fi
 jobs=4
 if $prebuilt; then
   export VK_ADD_LAYER_PATH=$build_folder/run/layers
+  # Tests draw digits with the system's fonts, or with the user's.
+  fonts=${HOME:-/root}/.local/share/fonts
+  if [ ! -d /usr/share/fonts ] && [ ! -e "$fonts/packed" ]; then mkdir -p "$fonts" && cp -r "$build_folder/run/fonts" "$fonts/packed"; fi
   jobs=$(($(nproc) * 3 / 4))
 elif [ -n "$packages" ]; then unpack
 else setup true; fi

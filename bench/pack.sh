@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what a build made, with the loader, the libraries and the layers that it was linked with or looks for: for a machine
+# Packs what a build made, with the loader, the libraries, the layers and the fonts that it was linked with or looks for: for a machine
 # that has a GPU but neither compilers nor this system's libraries, and is lent by the minute.
 #
 #   bench/pack.sh BUILD FILE.tar.xz
@@ -9,8 +9,8 @@
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: bench/pack.sh BUILD FILE.tar.xz" >&2; exit 2; }
 layer=/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json
-if ! command -v patchelf >/dev/null || ! command -v xz >/dev/null || [ ! -f "$layer" ]; then
-  echo "pack.sh: something is missing: apt-get install patchelf xz-utils vulkan-validationlayers" >&2
+if ! command -v patchelf >/dev/null || ! command -v xz >/dev/null || [ ! -f "$layer" ] || [ ! -d /usr/share/fonts ]; then
+  echo "pack.sh: something is missing: apt-get install patchelf xz-utils vulkan-validationlayers fonts-dejavu-core" >&2
   exit 1
 fi
 [ -x "$1/tests/ops_tests" ] || { echo "pack.sh: '$1' is no folder with a build and its tests" >&2; exit 2; }
@@ -47,6 +47,8 @@ mkdir -p "$there/run/layers"
 sed "s|\"library_path\": \"[^\"]*\"|\"library_path\": \"$library/libVkLayer_khronos_validation.so\"|" \
   "$layer" >"$there/run/layers/validation.json"
 
+cp -Lr /usr/share/fonts "$there/run/fonts"
+
 echo 'subdirs("tests")' >"$there/CTestTestfile.cmake"
 for program in "${programs[@]}"; do
   case $program in tests/*) ;; *) continue ;; esac
@@ -54,5 +56,5 @@ for program in "${programs[@]}"; do
   cp "${list[0]}" "$there/tests/"
   echo "include(\"${list[0]}\")"
 done >"$there/tests/CTestTestfile.cmake"
-tar -C "$stage" -cJf "$out" "${build#/}"
+XZ_OPT=-9 tar -C "$stage" -cJf "$out" "${build#/}"  # the programs have most of their code in common
 echo "pack.sh: $out, $(du -h "$out" | cut -f1)" >&2
