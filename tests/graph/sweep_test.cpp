@@ -200,7 +200,7 @@ TEST_CASE("sweep: a node leaves the others their part of the time") {
   const std::shared_ptr<const Graph> made = graph;
   const size_t candidates =
       candidates_of(LowerContext(*made, made->nodes().front(), device.device->capabilities())).size();
-  constexpr size_t enough_to_share = 16;
+  constexpr size_t enough_to_share = 10;
   if (candidates < enough_to_share) SKIP("this device has fewer candidates for a product");
   // A clock that goes on at every look: as much time as one of the two has candidates.
   double seconds = 0;
