@@ -9,6 +9,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <span>
+#include <type_traits>
 
 #include "model/look/structure.h"
 #include "model/run/top_answers.h"
