@@ -129,10 +129,12 @@ std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, con
   return {array_of(std::move(rows.values), result_shape(c, result, rows.rows)), std::move(rows.errors)};
 }
 
-std::vector<uint64_t> run_shape(const Session& session, const std::optional<std::string>& what,
-                                uint64_t images) {
+// Of one picture's results.
+std::vector<uint64_t> run_shape(const Session& session, const std::optional<std::string>& what) {
   const ViTConfig& c = session.model().config;
-  return result_shape(c, result_of(what).value_or(natural_result(c)), images);
+  std::vector<uint64_t> shape = result_shape(c, result_of(what).value_or(natural_result(c)), 1);
+  shape.erase(shape.begin());
+  return shape;
 }
 
 void run(Session& session, nb::handle x, nb::handle out, const std::optional<std::string>& what,
@@ -314,7 +316,7 @@ NB_MODULE(_vitrine, m) {
       .def("run", &run, "x"_a, "out"_a, "what"_a.none(), "batch"_a,
            nb::sig("def run(self, x: NDArray[numpy.float32], out: NDArray[numpy.float32], what: str | None, "
                    "batch: int) -> None"))
-      .def("run_shape", &run_shape, "what"_a.none(), "images"_a)
+      .def("run_shape", &run_shape, "what"_a.none())
       .def("pictures", &pictures, "items"_a, "what"_a, "batch"_a, "exif"_a, "progress"_a.none(),
            nb::sig(
                "def pictures(self, items: list[str | bytes | NDArray[numpy.uint8]], what: str, batch: int, "

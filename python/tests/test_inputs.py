@@ -120,6 +120,8 @@ def test_refused_numbers(digits: vitrine.Model) -> None:
         digits.embed([], batch_size=0)
     with pytest.raises(vitrine.Error, match="batch_size"):
         digits(np.zeros((1, 1, 28, 28), np.float32), batch_size=0)
+    with pytest.raises(vitrine.Error, match="room for 9 numbers of results, expected 10"):
+        digits._session.run(np.zeros((1, 1, 28, 28), np.float32), np.zeros(9, np.float32), None, 1)
     with pytest.raises(vitrine.Error, match="layer: found 99"):
         digits.forward_intermediates(np.zeros((1, 1, 28, 28), np.float32), [99])
 

@@ -83,7 +83,7 @@ def several(images: Any) -> list[Any]:
 
 def batch(x: Any) -> Any:
     """[B, C, H, W]: contiguous float32 on the host goes in as it is, all else is copied."""
-    array = np.asarray(x if type(x) is np.ndarray else _on_host(x), dtype=np.float32, order="C")
+    array = np.asarray(_on_host(x), dtype=np.float32, order="C")
     if array.ndim == 3:
         array = array[None]
     if array.ndim != 4:

@@ -301,7 +301,7 @@ class Model:
         images = _inputs.batch(x)
         shape = self._shapes.get(what)
         if shape is None:
-            shape = self._shapes[what] = tuple(self._session.run_shape(what, 1)[1:])
+            shape = self._shapes[what] = tuple(self._session.run_shape(what))
         results = np.empty((len(images), *shape), np.float32)
         self._session.run(images, results, what, batch_size)
         return results
