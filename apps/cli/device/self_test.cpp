@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 // A kernel that compiles and runs for longer has hung.
 constexpr int patience_seconds = 300;
-// All of them take a compiler up to a quarter of an hour: what is known by then outlives whoever ends it.
+// All of them take an H200 a quarter of an hour: what is known by then outlives whoever ends it.
 constexpr std::chrono::seconds between_keeping{2};
 
 struct Verdict {
@@ -123,9 +123,9 @@ Verdicts test_all(const CommonOptions& common, const std::string& only) {
         progress->show(verdicts.tested.size());
       }
     };
-    const std::vector<Verdict> before = verdicts.tested;
-    const auto ended = run_isolated([&](const Report& report) { test_behind(before, common, only, report); },
-                                    take, patience_seconds);
+    const auto ended =
+        run_isolated([&](const Report& report) { test_behind(verdicts.tested, common, only, report); }, take,
+                     patience_seconds);
     if (under_way) verdicts.tested.back().fault = ended.value_or("it ended before its test");
     // Without any progress the next child would do no better.
     if (ended && verdicts.tested.size() == first)
