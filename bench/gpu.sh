@@ -183,7 +183,7 @@ tune() {  # for the benchmarks: what was tuned stays in Vitrine's cache
 }
 
 part_tests() {
-  # What proves most first. The self-test of all kernels is a quarter of an hour on NVIDIA's compiler: what it says of
+  # What proves most first. The self-test of all kernels takes an H200 a quarter of an hour: what it says of
   # those that it comes to is kept.
   if $rehearse; then
     step tests 300 ctest --test-dir "$build_folder" --output-on-failure -L graph --timeout 120
