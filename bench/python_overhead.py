@@ -5,7 +5,8 @@
 
 `call` puts the median and the least time of model(x) at batch 1 beside those that `vitrine bench` gives, which copies
 neither image nor logits; and the CPU time of the calling thread beside that of a run with the copies and what is inside
-the driver (`--host-time`): what differs is the way through Python, and it shows on a busy machine too. `embed` puts a Python process that
+the driver (`--host-time`), both without what reading the clocks takes: what differs is the way through Python, and it shows
+on a busy machine too. `embed` puts a Python process that
 embeds a folder and saves the rows beside `vitrine embed`: each from its start to its end, on the same pictures, with
 a check that both wrote the same bytes. Both are measured in turns. `threads` has eight threads call two models for so
 many seconds and says how the process has grown meanwhile. Needs numpy and pillow.
@@ -28,13 +29,19 @@ c = model.config
 x = numpy.random.default_rng(1).standard_normal((1, c["channels"], c["image_height"], c["image_width"])).astype("float32")
 for _ in range(5):
     model(x)
-times, cpu = [], []
+times, cpu, clock = [], [], []
 for _ in range(runs):
     cpu_start, start = time.thread_time(), time.perf_counter()
     model(x)
-    times.append(time.perf_counter() - start)
-    cpu.append(time.thread_time() - cpu_start)
-print(sorted(times)[runs // 2] * 1e3, min(times) * 1e3, sorted(cpu)[runs // 2] * 1e3)
+    cpu_end, end = time.thread_time(), time.perf_counter()
+    times.append(end - start)
+    cpu.append(cpu_end - cpu_start)
+    model(x)
+    cpu_start, start = time.thread_time(), time.perf_counter()
+    cpu_end, end = time.thread_time(), time.perf_counter()
+    clock.append(cpu_end - cpu_start)
+median = lambda values: sorted(values)[runs // 2]
+print(median(times) * 1e3, min(times) * 1e3, (median(cpu) - median(clock)) * 1e3)
 """
 EMBED = """
 import pathlib, sys, numpy, vitrine

@@ -7,26 +7,31 @@
 #include <cstring>
 #include <span>
 
-#include "runtime/util/error.h"
-
 namespace vitrine::python {
 
-// Holds the buffer for as long as it lives; made and let go with the GIL.
+// Holds the buffer for as long as it lives; opened and let go with the GIL.
 class FloatBuffer {
  public:
   enum class Access { read, write };
 
-  FloatBuffer(nanobind::handle object, Access access) {
-    const int flags = PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nanobind::python_error();
-    if (!view_.format || std::strcmp(view_.format, "f") != 0) {
-      PyBuffer_Release(&view_);
-      throw Error(ErrorCode::usage, "found numbers of another type, expected float32");
-    }
-  }
-  ~FloatBuffer() { PyBuffer_Release(&view_); }
+  FloatBuffer() = default;
+  ~FloatBuffer() { close(); }
   FloatBuffer(const FloatBuffer&) = delete;
   FloatBuffer& operator=(const FloatBuffer&) = delete;
+
+  // False where the object has no such numbers of so many axes.
+  bool open(nanobind::handle object, int axes, Access access) {
+    close();
+    const int flags = PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
+    if (!PyObject_CheckBuffer(object.ptr())) return false;
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
+      PyErr_Clear();
+      return false;
+    }
+    if (view_.ndim == axes && view_.format && std::strcmp(view_.format, "f") == 0) return true;
+    close();
+    return false;
+  }
 
   std::span<const Py_ssize_t> shape() const { return {view_.shape, static_cast<size_t>(view_.ndim)}; }
   std::span<float> numbers() const {
@@ -34,6 +39,10 @@ class FloatBuffer {
   }
 
  private:
+  void close() {
+    PyBuffer_Release(&view_);  // nothing where none is held
+    view_ = {};
+  }
   Py_buffer view_{};
 };
 

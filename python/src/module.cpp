@@ -129,20 +129,48 @@ std::tuple<Floats, Errors> pictures(Session& session, const nb::list& items, con
   return {array_of(std::move(rows.values), result_shape(c, result, rows.rows)), std::move(rows.errors)};
 }
 
-// Of one picture's results.
-std::vector<uint64_t> run_shape(const Session& session, const std::optional<std::string>& what) {
-  const ViTConfig& c = session.model().config;
-  std::vector<uint64_t> shape = result_shape(c, result_of(what).value_or(natural_result(c)), 1);
-  shape.erase(shape.begin());
-  return shape;
+// numpy.empty and float32's dtype, found when the module is.
+std::pair<PyObject*, PyObject*>& empty_array() {
+  static std::pair<PyObject*, PyObject*> found;
+  return found;
 }
 
-void run(Session& session, nb::handle x, nb::handle out, const std::optional<std::string>& what,
-         uint64_t batch) {
-  const FloatBuffer images(x, FloatBuffer::Access::read), results(out, FloatBuffer::Access::write);
-  require_size(images.shape(), session.model().config);
-  const auto result = result_of(what);
-  released(session, [&] { session.run(images.numbers(), result, batch, check_signals, results.numbers()); });
+nb::object empty_floats(const std::vector<uint64_t>& shape) {
+  const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    PyTuple_SetItem(extents.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromUnsignedLongLong(shape[i]));
+  }
+  const auto& [empty, type] = empty_array();
+  PyObject* made = PyObject_CallFunctionObjArgs(empty, extents.ptr(), type, nullptr);
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+// All of model(x) in one function: behind a run the device's driver, where that is the CPU, has left nothing
+// of Python's in the caches, and each function of Python's own costs microseconds.
+nb::object run(Session& session, nb::handle x, const std::optional<std::string>& what, int64_t batch) {
+  if (batch < 1) {
+    throw Error(ErrorCode::usage, "batch_size: found " + std::to_string(batch) + ", expected 1 or more");
+  }
+  FloatBuffer images, room;
+  if (!images.open(x, 4, FloatBuffer::Access::read)) {
+    const nb::object copy = nb::module_::import_("vitrine._inputs").attr("batch")(x);
+    if (!images.open(copy, 4, FloatBuffer::Access::read)) {
+      throw Error(ErrorCode::failed, "found an array of other numbers than float32");
+    }
+  }
+  const ViTConfig& c = session.model().config;
+  require_size(images.shape(), c);
+  const Result result = result_of(what).value_or(natural_result(c));
+  const std::vector<uint64_t> shape = result_shape(c, result, static_cast<uint64_t>(images.shape()[0]));
+  const nb::object results = empty_floats(shape);
+  if (!room.open(results, static_cast<int>(shape.size()), FloatBuffer::Access::write)) {
+    throw Error(ErrorCode::failed, "numpy.empty: found no array of float32");
+  }
+  released(session, [&] {
+    session.run(images.numbers(), result, static_cast<uint64_t>(batch), check_signals, room.numbers());
+  });
+  return results;
 }
 
 Floats preprocess(Session& session, nb::handle picture, bool exif) {
@@ -295,6 +323,9 @@ void translate(const std::exception_ptr& thrown, void*) {
 NB_MODULE(_vitrine, m) {
   // Sessions that a program still holds at its end are no mistake of its own.
   nb::set_leak_warnings(false);
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  empty_array() = {nb::object(numpy.attr("empty")).release().ptr(),
+                   nb::object(numpy.attr("dtype")("float32")).release().ptr()};
   nb::register_exception_translator(translate);
   m.def(
       "set_errors",
@@ -313,10 +344,8 @@ NB_MODULE(_vitrine, m) {
       .def("__init__", &init_session, "model"_a, "arch"_a, "seed"_a, "device"_a, "dtype"_a, "height"_a,
            "width"_a, "profile"_a, "set"_a)
       .def("show_warnings", &show_warnings)
-      .def("run", &run, "x"_a, "out"_a, "what"_a.none(), "batch"_a,
-           nb::sig("def run(self, x: NDArray[numpy.float32], out: NDArray[numpy.float32], what: str | None, "
-                   "batch: int) -> None"))
-      .def("run_shape", &run_shape, "what"_a.none())
+      .def("run", &run, "x"_a, "what"_a.none(), "batch"_a,
+           nb::sig("def run(self, x: object, what: str | None, batch: int) -> NDArray[numpy.float32]"))
       .def("pictures", &pictures, "items"_a, "what"_a, "batch"_a, "exif"_a, "progress"_a.none(),
            nb::sig(
                "def pictures(self, items: list[str | bytes | NDArray[numpy.uint8]], what: str, batch: int, "

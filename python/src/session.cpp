@@ -135,12 +135,7 @@ void Session::run(std::span<const float> images, std::optional<Result> result, u
                                       RunnerOptions{.dtype = s.dtype, .result = wanted, .warn = s.warner()});
   }
   // Whole batches, so that the parts give what all at once would.
-  const uint64_t part = 16 * batch, count = images.size() / runner->image_elements();
-  if (results.size() != count * runner->result_elements()) {
-    throw Error(ErrorCode::usage, "found room for " + std::to_string(results.size()) +
-                                      " numbers of results, expected " +
-                                      std::to_string(count * runner->result_elements()));
-  }
+  const uint64_t count = images.size() / runner->image_elements(), part = 16 * std::min(batch, count);
   for (uint64_t first = 0; first < count; first += part) {
     if (first != 0) between();
     const uint64_t size = std::min(part, count - first);

@@ -105,7 +105,6 @@ class Model:
 
     def __init__(self, session: _vitrine.Session) -> None:
         self._session = session
-        self._shapes: dict[str | None, tuple[int, ...]] = {}  # of a picture's results
 
     # What it is.
 
@@ -295,17 +294,6 @@ class Model:
 
     # Numbers.
 
-    def _run(self, x: Any, what: str | None, batch_size: int) -> Floats:
-        if batch_size < 1:
-            raise Error(f"batch_size: found {batch_size}, expected 1 or more")
-        images = _inputs.batch(x)
-        shape = self._shapes.get(what)
-        if shape is None:
-            shape = self._shapes[what] = tuple(self._session.run_shape(what))
-        results = np.empty((len(images), *shape), np.float32)
-        self._session.run(images, results, what, batch_size)
-        return results
-
     def __call__(self, x: Any, *, batch_size: int = 8) -> Floats:
         """What the model itself returns, logits mostly, of ``[B, C, H, W]``, normalised already.
 
@@ -315,15 +303,15 @@ class Model:
         >>> vitrine.load(DIGITS)(numpy.zeros((2, 1, 28, 28), numpy.float32)).shape
         (2, 10)
         """
-        return self._run(x, None, batch_size)
+        return self._session.run(x, None, batch_size)
 
     def forward_features(self, x: Any, *, batch_size: int = 8) -> Floats:
         """All tokens behind the last block and the final norm, ``[B, tokens, D]``, as timm's."""
-        return self._run(x, "tokens", batch_size)
+        return self._session.run(x, "tokens", batch_size)
 
     def forward_head(self, x: Any, *, pre_logits: bool = False, batch_size: int = 8) -> Floats:
         """Images, not tokens as timm has it, to logits; with ``pre_logits`` to what the head sees."""
-        return self._run(x, "features" if pre_logits else "logits", batch_size)
+        return self._session.run(x, "features" if pre_logits else "logits", batch_size)
 
     def forward_intermediates(
         self,
