@@ -44,7 +44,7 @@ def test_numbers(tiny: vitrine.Model, tiny_options: list[str], tool: Tool, tmp_p
     tool("run", *tiny_options, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", "--what", what)
     call = {
         "logits": lambda: tiny(x),
-        "probabilities": lambda: tiny._run(x, "probabilities", 8),
+        "probabilities": lambda: tiny._session.run(x, "probabilities", 8),
         "features": lambda: tiny.forward_head(x, pre_logits=True),
         "tokens": lambda: tiny.forward_features(x),
     }[what]
