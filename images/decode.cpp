@@ -1,11 +1,6 @@
 // From a file to a picture: reads it, recognises its format, hands it to the format's decoder.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -16,6 +11,7 @@
 #include "images/exif.h"
 #include "images/image.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -70,19 +66,13 @@ std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorCode::failed, "cannot read " + shown(path) + ": " + why);
   };
-  const auto reason = [](int error) { return std::generic_category().message(error); };
-  // O_NONBLOCK: opening a pipe that nobody writes to must not wait for ever.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail(reason(errno));
-  struct Closer {
-    int descriptor;
-    ~Closer() { close(descriptor); }
-  } const closer{descriptor};
-  struct stat status{};
-  if (fstat(descriptor, &status) != 0) fail(reason(errno));
-  if (S_ISDIR(status.st_mode)) fail("it is a folder, expected a picture");
-  if (!S_ISREG(status.st_mode)) fail("it is not a regular file");
-  const auto size = static_cast<uint64_t>(status.st_size);
+  system::File file;
+  if (const std::error_code error = file.open(path)) fail(error.message());
+  system::FileStatus status;
+  if (const std::error_code error = file.status(status)) fail(error.message());
+  if (status.kind == system::FileKind::folder) fail("it is a folder, expected a picture");
+  if (status.kind != system::FileKind::regular) fail("it is not a regular file");
+  const uint64_t size = status.bytes;
   if (size > largest_file) {
     fail("the file has " + std::to_string(size) + " bytes, expected at most " + std::to_string(largest_file) +
          " of a picture");
@@ -90,15 +80,12 @@ std::vector<std::byte> read_picture_file(const std::filesystem::path& path) {
   // The beginning first: what is no picture is not read to its end.
   std::vector<std::byte> bytes;
   for (const uint64_t wanted : {std::min(size, telling_bytes), size}) {
-    size_t filled = bytes.size();
+    const size_t before = bytes.size();
     bytes.resize(wanted);
-    while (filled < bytes.size()) {
-      const ssize_t count = read(descriptor, bytes.data() + filled, bytes.size() - filled);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(reason(errno));
-      if (count == 0) bytes.resize(filled);  // shortened in the meantime
-      filled += static_cast<size_t>(count);
-    }
+    size_t count = 0;
+    const std::error_code error = file.read(before, std::span(bytes).subspan(before), count);
+    if (error) fail(error.message());
+    bytes.resize(before + count);  // fewer where it was shortened in the meantime
     if (!is_jpeg(bytes) && !is_png(bytes) && !is_webp(bytes)) break;
   }
   return bytes;

@@ -1,19 +1,16 @@
 #include "images/picture_files.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "images/decoders.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -49,28 +46,19 @@ bool is_called_picture(const std::filesystem::path& path) {
 
 void for_each_picture_name(const std::filesystem::path& folder,
                            const std::function<void(std::string_view name)>& take) {
-  const auto fail = [&](int error) {
-    throw Error(ErrorCode::failed,
-                "cannot read the folder " + shown(folder) + ": " + std::generic_category().message(error));
+  const auto fail = [&](std::error_code error) {
+    throw Error(ErrorCode::failed, "cannot read the folder " + shown(folder) + ": " + error.message());
   };
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), &closedir);
-  if (!listing) fail(errno);
   bool any = false;
-  while (true) {
-    errno = 0;
-    const dirent* entry = readdir(listing.get());
-    if (!entry && errno != 0) fail(errno);
-    if (!entry) break;
-    const std::string_view name(entry->d_name);
-    if (!ends_like_picture(name) || entry->d_type == DT_DIR) continue;
-    if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
-      // What it is may be unknowable (a link to nowhere): then reading says so, by its name.
-      std::error_code ignored;
-      if (std::filesystem::is_directory(folder / name, ignored)) continue;
-    }
+  const auto take_picture = [&](std::string_view name, system::EntryKind kind) {
+    if (!ends_like_picture(name) || kind == system::EntryKind::folder) return;
+    // What it is may be unknowable (a link to nowhere): then reading says so, by its name.
+    std::error_code ignored;
+    if (kind == system::EntryKind::unknown && std::filesystem::is_directory(folder / name, ignored)) return;
     any = true;
     take(name);
-  }
+  };
+  if (const std::error_code error = system::list_folder(folder, take_picture)) fail(error);
   if (!any) {
     throw Error(ErrorCode::failed, "the folder " + shown(folder) +
                                        " holds no pictures (files named *.jpg, *.jpeg, *.png or *.webp)");

@@ -1,12 +1,11 @@
 #include "apps/cli/open_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "runtime/util/error.h"
 #include "runtime/util/split.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
@@ -16,7 +15,7 @@ DeviceList list_devices(const CommonOptions& common) { return vitrine::list_devi
 std::unique_ptr<Device> open_device(const CommonOptions& common) {
   const DeviceList list = list_devices(common);
   const size_t index = list.choice.index();
-  if (isatty(STDERR_FILENO) != 0) {
+  if (system::stderr_is_terminal()) {
     std::fprintf(stderr, "device %zu, %s\n", index, list.devices[index].capabilities.name.c_str());
   }
   return std::make_unique<Device>(list.instance, list.devices[index]);
@@ -38,7 +37,7 @@ std::vector<std::unique_ptr<Device>> open_devices(const std::string& wanted, con
   std::vector<std::unique_ptr<Device>> devices;
   for (const std::string& name : names) {
     const size_t index = choose_device(capabilities, name).index();
-    if (isatty(STDERR_FILENO) != 0) {
+    if (system::stderr_is_terminal()) {
       std::fprintf(stderr, "device %zu, %s\n", index, capabilities[index].name.c_str());
     }
     devices.push_back(std::make_unique<Device>(all.instance, all.devices[index]));

@@ -1,12 +1,12 @@
 #include "apps/cli/progress.h"
 
-#include <unistd.h>
-
 #include <cstdio>
+
+#include "runtime/util/system.h"
 
 namespace vitrine::cli {
 
-StatusLine::StatusLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+StatusLine::StatusLine() : terminal_(system::stderr_is_terminal()) {}
 
 StatusLine::~StatusLine() { clear(); }
 

@@ -1,5 +1,6 @@
 // vitrine train: learns a classifier from a folder of labelled pictures.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "apps/cli/progress.h"
 #include "apps/cli/train_devices.h"
 #include "apps/cli/train_options.h"
+#include "runtime/util/system.h"
 #include "runtime/util/unfinished.h"
 #include "train/requests/requested_training.h"
 
@@ -20,6 +22,7 @@ namespace {
 
 // Set by Ctrl-C and by a polite kill; looked at after every batch.
 std::atomic<bool> stop_wanted{false};
+constexpr std::array asking{SIGINT, SIGTERM};
 
 extern "C" void ask_to_stop(int signal) {
   stop_wanted = true;
@@ -98,14 +101,12 @@ void train(const TrainFlags& flags, const CommonOptions& common) {
                     },
                 .begins =
                     [] {
-                      std::signal(SIGINT, ask_to_stop);
-                      std::signal(SIGTERM, ask_to_stop);
+                      for (const int signal : asking) system::handle_once(signal, ask_to_stop);
                     },
                 .ends =
                     [&] {
                       line.clear();
-                      remove_unfinished_on(SIGINT);
-                      remove_unfinished_on(SIGTERM);
+                      for (const int signal : asking) remove_unfinished_on(signal);
                     }},
                stop_wanted);
 }

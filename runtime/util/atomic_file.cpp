@@ -1,14 +1,7 @@
 #include "runtime/util/atomic_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
 #include <charconv>
-#include <csignal>
-#include <cstdio>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -43,10 +36,8 @@ bool is_left_behind(std::string_view name, const std::function<bool(std::string_
   name = name.substr(1, name.size() - 1 - end.size());
   const std::optional<uint64_t> counted = take_number(name), process = take_number(name);
   if (!counted || !process || !ours(name)) return false;
-  const auto id = static_cast<pid_t>(*process);
-  if (id <= 0 || static_cast<uint64_t>(id) != *process) return false;
   // In a container every process has the number of the one before.
-  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
+  return *process == system::process_number() || system::process_is_gone(*process);
 }
 
 }  // namespace
@@ -55,7 +46,7 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   static std::atomic<unsigned> counter{0};
   constexpr size_t kept_of_the_name = 128;  // a name may have 255 bytes, and the suffix needs some
   std::string name = "." + target.filename().string().substr(0, kept_of_the_name);
-  name += "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".tmp";
+  name += "." + std::to_string(system::process_number()) + "." + std::to_string(counter++) + ".tmp";
   return target.parent_path() / name;
 }
 
@@ -75,68 +66,57 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
   const std::filesystem::file_status status = std::filesystem::symlink_status(path_, error);
   if (std::filesystem::is_symlink(status)) {
     target_ = std::filesystem::weakly_canonical(path_, error);
-    if (error) fail("follow the link of", error.value());
+    if (error) fail("follow the link of", error);
   }
-  if (!path_.has_filename()) fail("create", EISDIR);
-  struct stat old{};
-  const bool replaces = stat(target_.c_str(), &old) == 0;
-  if (!replaces && errno != ENOENT) fail("create", errno);
+  if (!path_.has_filename()) fail("create", std::make_error_code(std::errc::is_a_directory));
+  system::FileStatus old;
+  error = system::status_of(target_, old);
+  const bool replaces = !error;
+  if (error && error != std::errc::no_such_file_or_directory) fail("create", error);
   // Renaming over a device or a pipe would destroy it.
-  if (replaces && !S_ISREG(old.st_mode)) {
+  if (replaces && old.kind != system::FileKind::regular) {
     throw Error(ErrorCode::failed, "cannot write " + shown(path_) + ": it is " +
-                                       (S_ISDIR(old.st_mode) ? "a folder" : "not a regular file") +
+                                       (old.kind == system::FileKind::folder ? "a folder" : "not a regular file") +
                                        ", expected the name of a file");
   }
   do {
     temporary_ = temporary_name(target_);
     unfinished_.emplace(temporary_);
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);  // left by a killed process that had our number
-  if (descriptor_ < 0) fail("create", errno);
-  if (replaces && fchmod(descriptor_, old.st_mode & 07777) != 0) fail("set the permissions of", errno);
+    error = file_.create(temporary_);
+  } while (error == std::errc::file_exists);  // left by a killed process that had our number
+  if (error) fail("create", error);
+  if (replaces) error = file_.take_permissions_of(target_);
+  if (error) fail("set the permissions of", error);
 }
 
 AtomicFile::~AtomicFile() { abandon(); }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  if (descriptor_ < 0) fail("write", EBADF);
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      fail("write", errno);
-    }
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
+  if (!file_.is_open()) fail("write", std::make_error_code(std::errc::bad_file_descriptor));
+  if (const std::error_code error = file_.write(bytes)) fail("write", error);
 }
 
 void AtomicFile::commit() {
-  if (descriptor_ < 0) fail("write", EBADF);
-  if (fsync(descriptor_) != 0) fail("write", errno);
-  // Some file systems say only on closing that there was no room.
-  if (close(std::exchange(descriptor_, -1)) != 0) fail("write", errno);
-  if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("replace", errno);
+  if (!file_.is_open()) fail("write", std::make_error_code(std::errc::bad_file_descriptor));
+  if (const std::error_code error = file_.sync()) fail("write", error);
+  if (const std::error_code error = file_.close()) fail("write", error);
+  if (const std::error_code error = system::rename(temporary_, target_)) fail("replace", error);
   temporary_.clear();
   unfinished_.reset();
 
   // The new name itself is safe once the folder is on the disk.
-  const int folder = open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;  // a folder that may be written but not read
-  const int status = fsync(folder);
-  const int error = errno;
-  close(folder);
-  if (status != 0 && error != EINVAL && error != ENOTSUP) fail("bring to the disk", error);
+  if (const std::error_code error = system::sync_folder(folder_of(target_))) fail("bring to the disk", error);
 }
 
-void AtomicFile::fail(const char* doing, int error) {
+void AtomicFile::fail(const char* doing, std::error_code error) {
   abandon();  // the constructor may throw this too, and then no destructor runs
-  throw Error(ErrorCode::failed, std::string("cannot ") + doing + " " + shown(path_) + ": " +
-                                     std::generic_category().message(error));
+  throw Error(ErrorCode::failed,
+              std::string("cannot ") + doing + " " + shown(path_) + ": " + error.message());
 }
 
 void AtomicFile::abandon() noexcept {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  file_.close();
+  if (!temporary_.empty()) system::remove(temporary_.c_str());
   temporary_.clear();
   unfinished_.reset();
 }

@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <system_error>
 
+#include "runtime/util/system.h"
 #include "runtime/util/unfinished.h"
 
 namespace vitrine {
@@ -27,14 +29,14 @@ class AtomicFile {
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* doing, int error);
+  [[noreturn]] void fail(const char* doing, std::error_code error);
   void abandon() noexcept;
 
   std::filesystem::path path_;    // as the caller named it
   std::filesystem::path target_;  // what is replaced
   std::filesystem::path temporary_;
   std::optional<Unfinished> unfinished_;
-  int descriptor_ = -1;
+  system::File file_;
 };
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);

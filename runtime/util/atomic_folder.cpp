@@ -1,42 +1,15 @@
 #include "runtime/util/atomic_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
-namespace {
-
-// 0, or the error. Folders that can't be synced are no reason to fail.
-int sync_folder(const std::filesystem::path& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return 0;
-  const int error = fsync(folder) == 0 ? 0 : errno;
-  close(folder);
-  return error == EINVAL || error == ENOTSUP ? 0 : error;
-}
-
-// Swaps two names in one step; false where the system or its file system can't.
-bool exchange(const std::filesystem::path& a, const std::filesystem::path& b) {
-#ifdef RENAME_EXCHANGE
-  return renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
-#else
-  return a == b;
-#endif
-}
-
-}  // namespace
-
 AtomicFolder::AtomicFolder(const std::filesystem::path& target, std::vector<std::string> names)
     : names_(std::move(names)) {
   std::error_code error;
@@ -49,17 +22,16 @@ AtomicFolder::AtomicFolder(const std::filesystem::path& target, std::vector<std:
   }
   has_old();
   std::filesystem::create_directories(target_.parent_path(), error);
-  if (error) fail("make the folder above", error.value());
+  if (error) fail("make the folder above", error);
   std::filesystem::path made;
-  int failed = 0;
   do {
     made = temporary_name(target_);
     unfinished_.clear();
     unfinished_.emplace_back(made);
     for (const std::string& name : names_) unfinished_.emplace_back(made / name);
-    failed = mkdir(made.c_str(), 0777) == 0 ? 0 : errno;
-  } while (failed == EEXIST);  // left by a killed process that had our number
-  if (failed != 0) fail("make", failed);
+    error = system::make_folder(made);
+  } while (error == std::errc::file_exists);  // left by a killed process that had our number
+  if (error) fail("make", error);
   temporary_ = made;
 }
 
@@ -71,53 +43,55 @@ bool AtomicFolder::has_old() const {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(target_, error);
   if (status.type() == std::filesystem::file_type::not_found) return false;
-  if (error) fail("look at", error.value());
+  if (error) fail("look at", error);
   const auto refuse = [&](const std::string& found) {
     throw Error(ErrorCode::failed, "cannot write to " + shown(target_) + ": found " + found +
                                        ", expected a new or empty folder, or one that was written before");
   };
   if (!std::filesystem::is_directory(status)) refuse("a file");
   std::filesystem::directory_iterator entries(target_, error);
-  if (error) fail("read", error.value());
+  if (error) fail("read", error);
   for (; entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     if (std::ranges::find(names_, name) == names_.end()) refuse(in_quotes(name) + " in it");
   }
-  if (error) fail("read", error.value());
+  if (error) fail("read", error);
   return true;
 }
 
 void AtomicFolder::commit() {
-  if (const int error = sync_folder(temporary_)) fail("write", error);
+  if (const std::error_code error = system::sync_folder(temporary_)) fail("write", error);
   const bool replaces = has_old();
-  if (rename(temporary_.c_str(), target_.c_str()) == 0) {  // nothing there, or an empty folder
+  const std::error_code error = system::rename(temporary_, target_);
+  if (!error) {  // nothing there, or an empty folder
     temporary_.clear();
-  } else if (!replaces || (errno != ENOTEMPTY && errno != EEXIST)) {
-    fail("make", errno);
-  } else if (exchange(temporary_, target_)) {
+  } else if (!replaces || (error != std::errc::directory_not_empty && error != std::errc::file_exists)) {
+    fail("make", error);
+  } else if (system::exchange(temporary_, target_)) {
     remove(std::exchange(temporary_, {}));
   } else {
     // Each file whole, if not all at once.
     for (const std::string& name : names_) {
-      if (rename((temporary_ / name).c_str(), (target_ / name).c_str()) == 0) continue;
-      if (errno != ENOENT) fail("replace the files of", errno);
-      unlink((target_ / name).c_str());
+      const std::error_code kept = system::rename(temporary_ / name, target_ / name);
+      if (!kept) continue;
+      if (kept != std::errc::no_such_file_or_directory) fail("replace the files of", kept);
+      system::remove((target_ / name).c_str());
     }
     remove(std::exchange(temporary_, {}));
   }
   unfinished_.clear();
-  if (const int error = sync_folder(target_.parent_path())) fail("bring to the disk", error);
+  if (const std::error_code unsafe = system::sync_folder(target_.parent_path())) fail("bring to the disk", unsafe);
 }
 
 void AtomicFolder::remove(const std::filesystem::path& folder) const noexcept {
   // By name: what somebody put there meanwhile stays.
-  for (const std::string& name : names_) unlink((folder / name).c_str());
-  rmdir(folder.c_str());
+  for (const std::string& name : names_) system::remove((folder / name).c_str());
+  system::remove(folder.c_str());
 }
 
-void AtomicFolder::fail(const char* doing, int error) const {
-  throw Error(ErrorCode::failed, std::string("cannot ") + doing + " " + shown(target_) + ": " +
-                                     std::generic_category().message(error));
+void AtomicFolder::fail(const char* doing, std::error_code error) const {
+  throw Error(ErrorCode::failed,
+              std::string("cannot ") + doing + " " + shown(target_) + ": " + error.message());
 }
 
 }  // namespace vitrine

@@ -4,6 +4,7 @@
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/util/unfinished.h"
@@ -26,7 +27,7 @@ class AtomicFolder {
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* doing, int error) const;
+  [[noreturn]] void fail(const char* doing, std::error_code error) const;
   bool has_old() const;  // throws where it holds what it may not
   void remove(const std::filesystem::path& folder) const noexcept;
 

@@ -16,7 +16,7 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
  private:
-  char* path_;
+  std::filesystem::path::value_type* path_;
   size_t slot_;
 };
 

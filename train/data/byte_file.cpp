@@ -1,11 +1,6 @@
 #include "train/data/byte_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -15,38 +10,27 @@
 namespace vitrine {
 namespace {
 
-std::string reason(int error) { return std::generic_category().message(error); }
-
-uint64_t nanoseconds(const timespec& time) {
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-}
-
-FileStamp stamp_from(const struct stat& status) {
-  return {.number = static_cast<uint64_t>(status.st_ino),
-          .bytes = static_cast<uint64_t>(status.st_size),
-          .modified = nanoseconds(status.st_mtim),
-          .changed = nanoseconds(status.st_ctim)};
+FileStamp stamp_from(const system::FileStatus& status) {
+  return {.number = status.number,
+          .bytes = status.bytes,
+          .modified = status.modified,
+          .changed = status.changed};
 }
 
 }  // namespace
 
 FileStamp stamp_of(const std::filesystem::path& path) {
-  struct stat status{};
-  if (stat(path.c_str(), &status) != 0)
-    throw Error(ErrorCode::bad_file, "cannot read " + shown(path) + ": " + reason(errno));
+  system::FileStatus status;
+  if (const std::error_code error = system::status_of(path, status))
+    throw Error(ErrorCode::bad_file, "cannot read " + shown(path) + ": " + error.message());
   return stamp_from(status);
 }
 
 ByteFile::ByteFile(std::filesystem::path path) : path_(std::move(path)), name_(shown(path_)) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not wait for ever.
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) fail(reason(errno));
-  struct stat status{};
-  const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
-  if (error != 0 || !S_ISREG(status.st_mode)) {
-    close(std::exchange(descriptor_, -1));
-    fail(error != 0 ? reason(error) : "it is not a regular file");
-  }
+  if (const std::error_code error = file_.open(path_)) fail(error.message());
+  system::FileStatus status;
+  if (const std::error_code error = file_.status(status)) fail(error.message());
+  if (status.kind != system::FileKind::regular) fail("it is not a regular file");
   stamp_ = stamp_from(status);
 }
 
@@ -56,23 +40,14 @@ ByteFile::ByteFile(std::filesystem::path path, const FileStamp& before) : ByteFi
   fail("it was changed since its pictures were looked up, expected it to stay as it is");
 }
 
-ByteFile::~ByteFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 void ByteFile::fail(const std::string& why) const {
   throw Error(ErrorCode::bad_file, "cannot read " + name_ + ": " + why);
 }
 
 void ByteFile::read(uint64_t offset, std::span<std::byte> into) const {
-  while (!into.empty()) {
-    const ssize_t count = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(reason(errno));
-    if (count == 0) fail("it ends at byte " + std::to_string(offset) + ", expected more");
-    into = into.subspan(static_cast<size_t>(count));
-    offset += static_cast<uint64_t>(count);
-  }
+  size_t count = 0;
+  if (const std::error_code error = file_.read(offset, into, count)) fail(error.message());
+  if (count < into.size()) fail("it ends at byte " + std::to_string(offset + count) + ", expected more");
 }
 
 std::vector<std::byte> ByteFile::read(uint64_t offset, uint64_t bytes) const {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/util/system.h"
+
 namespace vitrine {
 
 // What tells that a file or folder is the one that was looked at before.
@@ -27,9 +29,6 @@ class ByteFile {
   explicit ByteFile(std::filesystem::path path);
   // The same file later on. Error(bad_file) if it isn't what it was.
   ByteFile(std::filesystem::path path, const FileStamp& before);
-  ~ByteFile();
-  ByteFile(const ByteFile&) = delete;
-  ByteFile& operator=(const ByteFile&) = delete;
 
   const std::string& name() const { return name_; }  // for messages
   uint64_t size() const { return stamp_.bytes; }
@@ -46,7 +45,7 @@ class ByteFile {
   std::filesystem::path path_;
   std::string name_;
   FileStamp stamp_;
-  int descriptor_ = -1;
+  system::File file_;
 };
 
 // Looks at a file from front to back with jumps: what lies close together is read at once.

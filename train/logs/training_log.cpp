@@ -1,17 +1,14 @@
 #include "train/logs/training_log.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
+#include <span>
 #include <system_error>
 #include <vector>
 
 #include "images/png_writer.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 #include "train/logs/event_file.h"
 
@@ -39,24 +36,21 @@ class TrainingLog::File {
  public:
   // What is behind `size` goes. A file that doesn't begin with `first` is another's.
   File(std::filesystem::path path, uint64_t size, std::string_view first) : path_(std::move(path)) {
-    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail("open");
-    struct stat status{};
-    if (fstat(descriptor_, &status) != 0) fail("look at");
-    const auto there = static_cast<uint64_t>(status.st_size);
-    std::string beginning(std::min<uint64_t>(there, first.size()), '\0');
-    if (pread(descriptor_, beginning.data(), beginning.size(), 0) < 0) fail("read");
+    if (const std::error_code error = file_.open_or_create(path_)) fail("open", error);
+    system::FileStatus status;
+    if (const std::error_code error = file_.status(status)) fail("look at", error);
+    std::string beginning(std::min<uint64_t>(status.bytes, first.size()), '\0');
+    size_t count = 0;
+    const std::error_code error = file_.read(0, std::as_writable_bytes(std::span(beginning)), count);
+    if (error) fail("read", error);
     if (!first.starts_with(beginning)) {
-      close(descriptor_);
       throw Error(ErrorCode::usage, shown(path_) +
                                         " is there already and is no training's log, expected another folder "
                                         "to write to");
     }
-    size_ = std::min(there, size);
-    if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) fail("shorten");
-    if (lseek(descriptor_, 0, SEEK_END) < 0) fail("read");
+    size_ = std::min(status.bytes, size);
+    if (const std::error_code cut = file_.cut(size_)) fail("shorten", cut);
   }
-  ~File() { close(descriptor_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -66,26 +60,22 @@ class TrainingLog::File {
     size_ += text.size();
   }
   void write() {
-    for (std::string_view rest = pending_; !rest.empty();) {
-      const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
-      if (written < 0 && errno != EINTR) fail("write");
-      rest.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-    }
+    if (const std::error_code error = file_.write(std::as_bytes(std::span(pending_)))) fail("write", error);
     pending_.clear();
   }
   void bring_to_the_disk() {
     write();
-    if (fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) fail("write");
+    if (const std::error_code error = file_.sync()) fail("write", error);
   }
 
  private:
-  [[noreturn]] void fail(const char* doing) const {
-    throw Error(ErrorCode::failed, std::string("cannot ") + doing + " " + shown(path_) + ": " +
-                                       std::generic_category().message(errno));
+  [[noreturn]] void fail(const char* doing, std::error_code error) const {
+    throw Error(ErrorCode::failed,
+                std::string("cannot ") + doing + " " + shown(path_) + ": " + error.message());
   }
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  system::File file_;
   uint64_t size_ = 0;
   std::string pending_;
 };

@@ -10,6 +10,7 @@
 #include "model/files/config_json.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::desktop {
@@ -75,8 +76,7 @@ std::optional<fs::path> find_asset(std::string_view name, const fs::path& execut
 }
 
 std::optional<fs::path> find_asset(std::string_view name) {
-  std::error_code ignored;
-  return find_asset(name, fs::read_symlink("/proc/self/exe", ignored).parent_path());
+  return find_asset(name, system::program().parent_path());
 }
 
 std::optional<fs::path> shipped_digit_model() { return find_asset("digits"); }

@@ -1,12 +1,7 @@
 #include "apps/desktop/engine/run_log.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -14,6 +9,7 @@
 
 #include "runtime/util/error.h"
 #include "runtime/util/split.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 #include "train/logs/training_log.h"
 #include "train/run_folder.h"
@@ -66,17 +62,6 @@ bool better(const ValidationPoint& a, const ValidationPoint& b) {
   return a.accuracy > b.accuracy ||
          (!(b.accuracy > a.accuracy) && (a.loss < b.loss || (std::isnan(b.loss) && !std::isnan(a.loss))));
 }
-
-struct OpenFile {
-  explicit OpenFile(const std::filesystem::path& path)
-      : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~OpenFile() {
-    if (descriptor >= 0) close(descriptor);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int descriptor;
-};
 
 }  // namespace
 
@@ -214,29 +199,29 @@ RunFollower::~RunFollower() = default;
 
 void RunFollower::begin_anew() {
   log_ = std::make_unique<RunLog>(shown(path_));
-  device_ = inode_ = read_ = 0;
+  device_ = number_ = read_ = 0;
   tail_.clear();
   at_end_ = false;
 }
 
 RunCurves RunFollower::curves() const { return log_->curves(); }
 
-bool RunFollower::same_as_before(int file, uint64_t size) const {
+bool RunFollower::same_as_before(const system::File& file, uint64_t size) const {
   if (size < read_) return false;
   std::string now(tail_.size(), '\0');
-  return pread(file, now.data(), now.size(), static_cast<off_t>(read_ - tail_.size())) ==
-             static_cast<ssize_t>(now.size()) &&
+  size_t got = 0;
+  return !file.read(read_ - tail_.size(), std::as_writable_bytes(std::span(now)), got) && got == now.size() &&
          now == tail_;
 }
 
 bool RunFollower::read_more() {
-  const auto fail = [&](const char* doing) {
-    throw Error(ErrorCode::failed, std::string("cannot ") + doing + " " + shown(path_) + ": " +
-                                       std::generic_category().message(errno));
+  const auto fail = [&](const char* doing, std::error_code error) {
+    throw Error(ErrorCode::failed,
+                std::string("cannot ") + doing + " " + shown(path_) + ": " + error.message());
   };
-  const OpenFile file(path_);
-  if (file.descriptor < 0) {
-    if (errno != ENOENT) fail("open");
+  system::File file;
+  if (const std::error_code error = file.open(path_)) {
+    if (error != std::errc::no_such_file_or_directory) fail("open", error);
     // A training that has just begun has none yet.
     refused_.reset();
     const bool was_there = read_ > 0;
@@ -244,30 +229,30 @@ bool RunFollower::read_more() {
     at_end_ = true;
     return was_there;
   }
-  struct stat status{};
-  if (fstat(file.descriptor, &status) != 0) fail("look at");
-  if (!S_ISREG(status.st_mode)) {
+  system::FileStatus status;
+  if (const std::error_code error = file.status(status)) fail("look at", error);
+  if (status.kind != system::FileKind::regular) {
     throw Error(ErrorCode::bad_file, shown(path_) + " is no regular file, expected a training's log");
   }
-  const auto size = static_cast<uint64_t>(status.st_size);
-  const Stamp stamp{status.st_dev, status.st_ino, size, static_cast<uint64_t>(status.st_mtim.tv_sec),
-                    static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+  const uint64_t size = status.bytes;
+  const Stamp stamp{status.device, status.number, size, status.modified};
   if (refused_ && refused_->first == stamp) throw Error(ErrorCode::bad_file, refused_->second);
   refused_.reset();
-  const bool another = read_ > 0 && (device_ != status.st_dev || inode_ != status.st_ino ||
-                                     !same_as_before(file.descriptor, size));
+  const bool another = read_ > 0 && (device_ != status.device || number_ != status.number ||
+                                     !same_as_before(file, size));
   if (another) begin_anew();
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
+  device_ = status.device;
+  number_ = status.number;
   std::string chunk;
   bool read_any = another;
   try {
     for (size_t i = 0; i < most_chunks && read_ < size; ++i) {
       chunk.resize(std::min<uint64_t>(chunk_bytes, size - read_));
-      const ssize_t got = pread(file.descriptor, chunk.data(), chunk.size(), static_cast<off_t>(read_));
-      if (got < 0) fail("read");
+      size_t got = 0;
+      const std::error_code error = file.read(read_, std::as_writable_bytes(std::span(chunk)), got);
+      if (error) fail("read", error);
       if (got == 0) break;  // it was cut meanwhile
-      chunk.resize(static_cast<size_t>(got));
+      chunk.resize(got);
       log_->add(chunk);
       read_ += chunk.size();
       tail_ += chunk;
@@ -289,9 +274,10 @@ bool looks_like_run_folder(const std::filesystem::path& folder) {
   if (!std::filesystem::is_regular_file(log_in(folder), ignored)) return false;
   constexpr std::string_view heading = "step,epoch,";
   std::array<char, heading.size()> first{};
-  const OpenFile file(log_in(folder));
-  const ssize_t got = file.descriptor < 0 ? -1 : pread(file.descriptor, first.data(), first.size(), 0);
-  return got >= 0 && heading.starts_with({first.data(), static_cast<size_t>(got)});
+  system::File file;
+  size_t got = 0;
+  return !file.open(log_in(folder)) && !file.read(0, std::as_writable_bytes(std::span(first)), got) &&
+         heading.starts_with({first.data(), got});
 }
 
 bool is_run_folder(const std::filesystem::path& folder) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/desktop/engine/curve.h"
+#include "runtime/util/system.h"
 
 namespace vitrine::desktop {
 
@@ -85,16 +86,16 @@ class RunFollower {
   RunCurves curves() const;
 
  private:
-  bool same_as_before(int file, uint64_t size) const;
+  bool same_as_before(const system::File& file, uint64_t size) const;
   void begin_anew();
 
   std::filesystem::path path_;
   std::unique_ptr<RunLog> log_;
-  uint64_t device_ = 0, inode_ = 0, read_ = 0;
+  uint64_t device_ = 0, number_ = 0, read_ = 0;
   std::string tail_;  // the last bytes that were read
   bool at_end_ = false;
   // Of the file that was refused, and why: it is read again when it has changed.
-  using Stamp = std::array<uint64_t, 5>;
+  using Stamp = std::array<uint64_t, 4>;
   std::optional<std::pair<Stamp, std::string>> refused_;
 };
 

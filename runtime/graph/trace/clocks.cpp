@@ -8,16 +8,13 @@
 #include <limits>
 
 #include "runtime/graph/trace/timestamps.h"
+#include "runtime/util/system.h"
 
 namespace vitrine {
 namespace {
 
-// Linux's steady clock; other systems' can't be named to Vulkan with certainty.
-#ifdef __linux__
-constexpr std::optional<VkTimeDomainKHR> host_domain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_KHR;
-#else
-constexpr std::optional<VkTimeDomainKHR> host_domain;
-#endif
+// Other systems' steady clocks can't be named to Vulkan with certainty.
+constexpr VkTimeDomainKHR host_domain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_KHR;
 
 bool knows_host_domain(const Device& device) {
   const auto get = device.instance().functions().get_instance_proc_addr;
@@ -33,7 +30,7 @@ bool knows_host_domain(const Device& device) {
   std::vector<VkTimeDomainKHR> domains(count);
   if (list(device.physical(), &count, domains.data()) < VK_SUCCESS) return false;
   const auto has = [&](VkTimeDomainKHR one) { return std::ranges::find(domains, one) != domains.end(); };
-  return has(VK_TIME_DOMAIN_DEVICE_KHR) && has(*host_domain);
+  return has(VK_TIME_DOMAIN_DEVICE_KHR) && has(host_domain);
 }
 
 }  // namespace
@@ -43,7 +40,7 @@ double host_seconds() {
 }
 
 std::optional<ClockPair> read_clocks(const Device& device) {
-  if (!device.calibrates_timestamps() || !host_domain || !knows_host_domain(device)) return std::nullopt;
+  if (!device.calibrates_timestamps() || !system::steady_clock_is_monotonic || !knows_host_domain(device)) return std::nullopt;
   const VolkDeviceTable& vk = device.vk();
   const auto read = vk.vkGetCalibratedTimestampsKHR != nullptr
                         ? vk.vkGetCalibratedTimestampsKHR
@@ -51,7 +48,7 @@ std::optional<ClockPair> read_clocks(const Device& device) {
   std::array<VkCalibratedTimestampInfoKHR, 2> clocks{};
   clocks[0].sType = clocks[1].sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_KHR;
   clocks[0].timeDomain = VK_TIME_DOMAIN_DEVICE_KHR;
-  clocks[1].timeDomain = *host_domain;
+  clocks[1].timeDomain = host_domain;
   std::array<uint64_t, 2> values{};
   uint64_t deviation = 0;
   if (read(device.handle(), 2, clocks.data(), values.data(), &deviation) != VK_SUCCESS) return std::nullopt;
