@@ -1,10 +1,16 @@
 // The command line: declares the commands, runs one, and turns failures into exit statuses.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/cli/commands.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/unfinished.h"
 
 namespace {
@@ -57,7 +63,10 @@ int main(int argc, char** argv) {
     add_tune(app, common);
     add_doctor(app, common);
     try {
-      app.parse(argc, argv);
+      std::vector<std::string> words = vitrine::system::begin_program(argc, argv);
+      words.erase(words.begin(), words.begin() + std::min<ptrdiff_t>(1, std::ssize(words)));
+      std::ranges::reverse(words);  // as CLI11 takes them
+      app.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
       return fail(static_cast<int>(vitrine::ErrorCode::usage), error.what());

@@ -1,13 +1,13 @@
 #include "model/files/hub_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <system_error>
 #include <vector>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -51,7 +51,7 @@ std::vector<fs::path> snapshots_newest_first(const fs::path& repository) {
 
 }  // namespace
 
-const char* process_variable(const char* name) { return std::getenv(name); }
+const char* process_variable(const char* name) { return system::variable(name); }
 
 fs::path hub_cache_folder(const Environment& environment) {
   // What a variable names, if it is set to anything; a leading ~ is the home folder.
@@ -113,7 +113,7 @@ std::vector<std::string> names_in_hub_cache(const Environment& environment) {
   std::error_code error;
   for (fs::directory_iterator entry(hub_cache_folder(environment), error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string folder = entry->path().filename();
+    const std::string folder = entry->path().filename().string();
     if (!folder.starts_with(kind)) continue;
     std::string name = folder.substr(kind.size());
     const size_t between = name.find("--");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,8 +91,14 @@ std::vector<int> ending_signals();
 void handle_once(int signal, void (*handler)(int));
 
 bool stderr_is_terminal();
-// The arguments of main() in UTF-8, and a terminal that shows UTF-8.
-std::vector<std::string> arguments(int count, char** values);
+// For a program's main(): its arguments in UTF-8, the program's own name first. What it prints from now on arrives as
+// it is printed.
+std::vector<std::string> begin_program(int count, char** values);
+// A variable of the environment in UTF-8, null where it isn't set. HOME is the user's folder on every system.
+const char* variable(const char* name);
+// Where programs keep what they can make again, a folder for each; none where nothing says.
+std::optional<std::filesystem::path> user_cache();
+std::vector<std::filesystem::path> font_folders();
 // The running program's own file; empty where it can't be told.
 std::filesystem::path program();
 

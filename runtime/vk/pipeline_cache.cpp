@@ -2,7 +2,6 @@
 
 #include <volk.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/vk/device.h"
 #include "runtime/vk/result.h"
 
@@ -51,7 +51,7 @@ Header header_for(const Capabilities& device, std::span<const std::byte> data) {
 }
 
 std::optional<std::filesystem::path> from_variable(const char* name, const char* below) {
-  const char* value = std::getenv(name);
+  const char* value = system::variable(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::filesystem::path(value) / below;
 }
@@ -72,7 +72,8 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 std::optional<std::filesystem::path> cache_folder() {
   if (const auto folder = from_variable("VITRINE_CACHE_DIR", "")) return folder;
   if (const auto folder = from_variable("XDG_CACHE_HOME", "vitrine")) return folder;
-  return from_variable("HOME", ".cache/vitrine");
+  const auto caches = system::user_cache();
+  return caches ? std::optional(*caches / "vitrine") : std::nullopt;
 }
 
 std::string device_file_name(std::string_view what, const Capabilities& device, std::string_view extension) {

@@ -10,12 +10,15 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <system_error>
 
 #include "runtime/util/error.h"
+#include "runtime/util/mapped_file.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -80,7 +83,7 @@ std::string family_of(FT_Face face, const Path& file) {
     if (name.platform_id == TT_PLATFORM_MICROSOFT && name.string_len > 1) return ascii_of_utf16(name);
   }
   const std::string family = printable(face->family_name);
-  return family.empty() ? printable(file.stem().c_str()) : family;
+  return family.empty() ? printable(file.stem().string().c_str()) : family;
 }
 
 std::optional<GlyphOutline> outline_of(FT_Face face, FT_UInt glyph) {
@@ -374,15 +377,7 @@ void split(DigitFonts& fonts, std::vector<FaceGroup> groups, std::span<const std
 
 }  // namespace
 
-std::vector<Path> font_folders() {
-  std::vector<Path> folders{"/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts",
-                            "/System/Library/Fonts"};
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    for (const char* folder : {".local/share/fonts", ".fonts", "Library/Fonts"})
-      folders.push_back(Path(home) / folder);
-  }
-  return folders;
-}
+std::vector<Path> font_folders() { return system::font_folders(); }
 
 DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::string> test_families,
                             const std::function<void()>& looking, std::string_view characters) {
@@ -392,11 +387,22 @@ DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::s
   for (const Path& file : font_files(places)) {
     if (looking) looking();
     ++fonts.files;
+    std::optional<MappedFile> mapped;
+    try {
+      mapped.emplace(file);
+    } catch (const Error&) {
+      continue;  // nothing to be read is no font
+    }
+    const std::span<const std::byte> bytes = mapped->bytes();
     constexpr FT_Long most_faces = 64;
     FT_Long faces = 1;
     for (FT_Long i = 0; i < std::min(faces, most_faces); ++i) {
       FT_Face face = nullptr;
-      if (FT_New_Face(static_cast<FT_Library>(rasterizer.library()), file.c_str(), i, &face) != 0) continue;
+      if (FT_New_Memory_Face(static_cast<FT_Library>(rasterizer.library()),
+                             reinterpret_cast<const FT_Byte*>(bytes.data()), static_cast<FT_Long>(bytes.size()),
+                             i, &face) != 0) {
+        continue;
+      }
       faces = face->num_faces;
       std::optional<DigitFace> digits = face_of(face, file, characters);
       FT_Done_Face(face);

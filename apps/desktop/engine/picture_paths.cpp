@@ -1,12 +1,12 @@
 #include "apps/desktop/engine/picture_paths.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <system_error>
 
 #include "images/picture_files.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine::desktop {
@@ -66,7 +66,7 @@ fs::path path_of_word(std::string_view word) {
     throw Error(ErrorCode::failed,
                 in_quotes(word) + ": found an address on the web, expected a file of this machine");
   }
-  const char* home = std::getenv("HOME");
+  const char* home = system::variable("HOME");
   if (home && word.starts_with("~/")) return fs::path(home) / word.substr(2);
   return word;
 }

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -213,7 +213,25 @@ void handle_once(int signal, void (*handler)(int)) {
 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-std::vector<std::string> arguments(int count, char** values) { return {values, values + count}; }
+std::vector<std::string> begin_program(int count, char** values) { return {values, values + count}; }
+
+const char* variable(const char* name) { return std::getenv(name); }
+
+std::optional<std::filesystem::path> user_cache() {
+  const char* home = variable("HOME");
+  if (home == nullptr || *home == '\0') return std::nullopt;
+  return std::filesystem::path(home) / ".cache";
+}
+
+std::vector<std::filesystem::path> font_folders() {
+  std::vector<std::filesystem::path> folders{"/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts",
+                                             "/System/Library/Fonts"};
+  if (const char* home = variable("HOME"); home != nullptr && *home != '\0') {
+    for (const char* folder : {".local/share/fonts", ".fonts", "Library/Fonts"})
+      folders.push_back(std::filesystem::path(home) / folder);
+  }
+  return folders;
+}
 
 std::filesystem::path program() {
   std::error_code ignored;
