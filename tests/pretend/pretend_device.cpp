@@ -3,42 +3,14 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
-#include <map>
-#include <optional>
 
 #include "runtime/util/error.h"
+#include "tests/support/variables.h"
 
 namespace vitrine::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Sets variables, and as it goes away, what they were.
-class Environment {
- public:
-  explicit Environment(const std::map<std::string, std::string>& values) {
-    for (const auto& [name, value] : values) {
-      const char* before = std::getenv(name.c_str());
-      before_[name] = before == nullptr ? std::nullopt : std::optional<std::string>(before);
-      set(name, value.empty() ? std::nullopt : std::optional<std::string>(value));
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) set(name, value);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  static void set(const std::string& name, const std::optional<std::string>& value) {
-    if (value) {
-      setenv(name.c_str(), value->c_str(), 1);
-    } else {
-      unsetenv(name.c_str());
-    }
-  }
-  std::map<std::string, std::optional<std::string>> before_;
-};
 
 [[noreturn]] void skip_without_device(const std::string& reason) {
   const char* required = std::getenv("VITRINE_REQUIRE_DEVICE");
@@ -93,7 +65,7 @@ void OpenedDevice::require_silence() const {
 }
 
 std::shared_ptr<Instance> plain_instance(Messages& messages) {
-  const Environment environment({{"VK_INSTANCE_LAYERS", ""}});
+  const Variables environment({{"VK_INSTANCE_LAYERS", ""}});
   return make_instance(messages, Validation::sync);
 }
 
@@ -115,7 +87,7 @@ std::shared_ptr<Instance> pretending_instance(const fs::path& profile, Messages&
                                               Validation validation) {
   // Validation lies above, and so holds the program to what is pretended.
   const std::string layer = "VK_LAYER_VITRINE_pretend";
-  const Environment environment(
+  const Variables environment(
       {{"VK_ADD_LAYER_PATH", VITRINE_PRETEND_FOLDER},
        {"VK_INSTANCE_LAYERS", (validation == Validation::off ? "" : "VK_LAYER_KHRONOS_validation:") + layer},
        {"VITRINE_PRETEND", profile.string()}});

@@ -1,18 +1,19 @@
 #include "tests/support/temporary_folder.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <stdexcept>
 
 namespace vitrine::test {
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "vitrine-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + name);
-  path_ = name;
+  std::random_device random;
+  do {
+    path_ = std::filesystem::temp_directory_path() / ("vitrine-test-" + std::to_string(random()));
+  } while (!std::filesystem::create_directory(path_));  // false: it was there
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -1,8 +1,5 @@
 #include "tests/support/test_device.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
@@ -13,6 +10,7 @@
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"
 #include "runtime/vk/instance.h"
+#include "tests/support/variables.h"
 
 namespace vitrine::test {
 namespace {
@@ -46,19 +44,6 @@ class DeviceEnd final : public Catch::EventListenerBase {
   }
 };
 CATCH_REGISTER_LISTENER(DeviceEnd)
-
-// Keeps the drivers in the process to its end. Unloaded, they take away what points to memory of theirs,
-// which LeakSanitizer then counts as lost, without a name to excuse it by (Mesa 26.1: 128 bytes).
-void keep_drivers_loaded() {
-  dl_iterate_phdr(
-      [](dl_phdr_info* library, size_t, void*) {
-        if (std::string_view(library->dlpi_name).find("libvulkan_") != std::string_view::npos) {
-          dlopen(library->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-        }
-        return 0;
-      },
-      nullptr);
-}
 
 std::unique_ptr<TestDevice> make() {
   auto made = std::make_unique<TestDevice>();

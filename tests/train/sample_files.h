@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 
 #include "runtime/util/error.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/variables.h"
 #include "train/data/dataset.h"
 
 namespace vitrine::test {
@@ -105,17 +105,7 @@ inline bool has_pattern(const Dataset& dataset, uint64_t i, uint64_t number) {
 // Has the index be kept in a folder of the test's own, also of few files, and of those that are new.
 class CacheFolder {
  public:
-  CacheFolder() {
-    if (const char* before = std::getenv("VITRINE_CACHE_DIR")) before_ = before;
-    setenv("VITRINE_CACHE_DIR", (folder_ / "cache").c_str(), 1);
-  }
-  ~CacheFolder() {
-    if (before_.empty()) {
-      unsetenv("VITRINE_CACHE_DIR");
-    } else {
-      setenv("VITRINE_CACHE_DIR", before_.c_str(), 1);
-    }
-  }
+  CacheFolder() : variables_({{"VITRINE_CACHE_DIR", (folder_ / "cache").string()}}) {}
   std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> found;
     std::error_code none;
@@ -126,7 +116,7 @@ class CacheFolder {
 
  private:
   TemporaryFolder folder_;
-  std::string before_;
+  Variables variables_;
 };
 
 }  // namespace vitrine::test

@@ -4,10 +4,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
 
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/variables.h"
 
 namespace vitrine {
 namespace {
@@ -109,14 +109,11 @@ TEST_CASE("no device and no match end in exit status 3 with a sentence") {
 }
 
 TEST_CASE("the option goes before VITRINE_DEVICE") {
-  const char* before = std::getenv("VITRINE_DEVICE");
-  const std::string saved = before == nullptr ? "" : before;
-  setenv("VITRINE_DEVICE", "from the variable", 1);
+  test::Variables variables({{"VITRINE_DEVICE", "from the variable"}});
   CHECK(wanted_device("from the option") == "from the option");
   CHECK(wanted_device("") == "from the variable");
-  unsetenv("VITRINE_DEVICE");
+  variables.set("VITRINE_DEVICE", "");
   CHECK(wanted_device("").empty());
-  if (before != nullptr) setenv("VITRINE_DEVICE", saved.c_str(), 1);
 }
 
 }  // namespace vitrine

@@ -1,45 +1,15 @@
 #include "runtime/vk/pipeline_cache.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <cstdlib>
-#include <map>
 
 #include "tests/support/made_up_device.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/variables.h"
 
 namespace vitrine {
 namespace {
 
-// Sets variables and puts the old values back; an empty value unsets.
-class Variables {
- public:
-  explicit Variables(const std::map<std::string, std::string>& values) {
-    for (const auto& [name, value] : values) {
-      const char* before = std::getenv(name.c_str());
-      if (before != nullptr) before_[name] = before;
-      names_.push_back(name);
-      if (value.empty()) {
-        unsetenv(name.c_str());
-      } else {
-        setenv(name.c_str(), value.c_str(), 1);
-      }
-    }
-  }
-  ~Variables() {
-    for (const std::string& name : names_) {
-      unsetenv(name.c_str());
-      if (const auto before = before_.find(name); before != before_.end()) {
-        setenv(name.c_str(), before->second.c_str(), 1);
-      }
-    }
-  }
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
-
- private:
-  std::vector<std::string> names_;
-  std::map<std::string, std::string> before_;
-};
+using test::Variables;
 
 Capabilities device_with_ids() {
   Capabilities device = test::plain_gpu();

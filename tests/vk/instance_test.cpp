@@ -5,7 +5,6 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdlib>
 #include <thread>
 
 #include "runtime/graph/bound_dispatch.h"
@@ -14,6 +13,7 @@
 #include "runtime/vk/device_choice.h"
 #include "runtime/vk/memory.h"
 #include "tests/support/test_device.h"
+#include "tests/support/variables.h"
 
 namespace vitrine {
 namespace {
@@ -159,10 +159,9 @@ TEST_CASE("objects are named and commands labelled while other threads list and 
 }
 
 TEST_CASE("VITRINE_VALIDATE is read strictly") {
-  const char* before = std::getenv("VITRINE_VALIDATE");
-  const std::string saved = before == nullptr ? "" : before;
-  const auto with = [](const char* value) {
-    setenv("VITRINE_VALIDATE", value, 1);
+  test::Variables variables;
+  const auto with = [&](const char* value) {
+    variables.set("VITRINE_VALIDATE", value);
     return validation_from_environment();
   };
   CHECK(with("") == Validation::off);
@@ -171,9 +170,6 @@ TEST_CASE("VITRINE_VALIDATE is read strictly") {
   CHECK(with("sync") == Validation::sync);
   CHECK(with("gpu") == Validation::gpu);
   CHECK_THROWS_AS(with("yes"), Error);
-  unsetenv("VITRINE_VALIDATE");
-  CHECK(validation_from_environment() == Validation::off);
-  if (before != nullptr) setenv("VITRINE_VALIDATE", saved.c_str(), 1);
 }
 
 TEST_CASE("a snapshot holds what the device says of itself") {

@@ -1,0 +1,30 @@
+#include "tests/support/variables.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace vitrine::test {
+
+void set_variable(const std::string& name, const std::optional<std::string>& value) {
+  if (value) {
+    setenv(name.c_str(), value->c_str(), 1);
+  } else {
+    unsetenv(name.c_str());
+  }
+}
+
+void keep_drivers_loaded() {
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, size_t, void*) {
+        if (std::string_view(library->dlpi_name).find("libvulkan_") != std::string_view::npos) {
+          dlopen(library->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        }
+        return 0;
+      },
+      nullptr);
+}
+
+}  // namespace vitrine::test

@@ -1,0 +1,13 @@
+#include "tests/support/variables.h"
+
+#include <cstdlib>
+
+namespace vitrine::test {
+
+void set_variable(const std::string& name, const std::optional<std::string>& value) {
+  _putenv_s(name.c_str(), value.value_or("").c_str());
+}
+
+void keep_drivers_loaded() {}
+
+}  // namespace vitrine::test
