@@ -75,9 +75,10 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tar
   if (error && error != std::errc::no_such_file_or_directory) fail("create", error);
   // Renaming over a device or a pipe would destroy it.
   if (replaces && old.kind != system::FileKind::regular) {
-    throw Error(ErrorCode::failed, "cannot write " + shown(path_) + ": it is " +
-                                       (old.kind == system::FileKind::folder ? "a folder" : "not a regular file") +
-                                       ", expected the name of a file");
+    throw Error(ErrorCode::failed,
+                "cannot write " + shown(path_) + ": it is " +
+                    (old.kind == system::FileKind::folder ? "a folder" : "not a regular file") +
+                    ", expected the name of a file");
   }
   do {
     temporary_ = temporary_name(target_);

@@ -80,7 +80,8 @@ void AtomicFolder::commit() {
     remove(std::exchange(temporary_, {}));
   }
   unfinished_.clear();
-  if (const std::error_code unsafe = system::sync_folder(target_.parent_path())) fail("bring to the disk", unsafe);
+  if (const std::error_code unsafe = system::sync_folder(target_.parent_path()))
+    fail("bring to the disk", unsafe);
 }
 
 void AtomicFolder::remove(const std::filesystem::path& folder) const noexcept {

@@ -91,8 +91,8 @@ std::vector<int> ending_signals();
 void handle_once(int signal, void (*handler)(int));
 
 bool stderr_is_terminal();
-// For a program's main(): its arguments in UTF-8, the program's own name first. What it prints from now on arrives as
-// it is printed.
+// For a program's main(): its arguments in UTF-8, the program's own name first. What it prints from now on
+// arrives as it is printed.
 std::vector<std::string> begin_program(int count, char** values);
 // A variable of the environment in UTF-8, null where it isn't set. HOME is the user's folder on every system.
 const char* variable(const char* name);

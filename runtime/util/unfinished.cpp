@@ -30,7 +30,8 @@ extern "C" void remove_and_end(int signal) {
 
 }  // namespace
 
-Unfinished::Unfinished(const std::filesystem::path& path) : path_(new Name[path.native().size() + 1]), slot_(0) {
+Unfinished::Unfinished(const std::filesystem::path& path)
+    : path_(new Name[path.native().size() + 1]), slot_(0) {
   std::ranges::copy(path.native(), path_);
   path_[path.native().size()] = 0;
   for (Name* none = nullptr; slot_ < table.size(); ++slot_, none = nullptr) {

@@ -18,7 +18,8 @@ namespace vitrine {
 
 class Device;
 
-// VITRINE_CACHE_DIR, else XDG_CACHE_HOME/vitrine, else vitrine in the folder that the system has for it (~/.cache); none when no variable says.
+// VITRINE_CACHE_DIR, else XDG_CACHE_HOME/vitrine, else vitrine in the folder that the system has for it
+// (~/.cache); none when no variable says.
 std::optional<std::filesystem::path> cache_folder();
 
 // A file's name in it, unique to the device and its driver's version.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -28,7 +29,7 @@ TEST_CASE("files stand for themselves and folders for the pictures in them") {
   for (const char* name : {"b.JPG", "a.png", "c.webp", "d.jpeg", "notes.txt", "png", ".png"})
     folder.file(name, "");
   std::filesystem::create_directory(folder / "inner.png");
-  std::filesystem::create_symlink("nowhere", folder / "broken.jpg");
+  test::make_link("nowhere", folder / "broken.jpg");
   const Paths expected{folder / "missing.gif", folder / "a.png",  folder / "b.JPG",    folder / "broken.jpg",
                        folder / "c.webp",      folder / "d.jpeg", folder / "notes.txt"};
   CHECK(picture_files(Paths{folder / "missing.gif", folder.path(), folder / "notes.txt"}) == expected);

@@ -25,7 +25,7 @@ const std::filesystem::path parity = std::filesystem::path(VITRINE_TEST_DATA) / 
 // A fixture's model, its images, and PyTorch's weights for the last one of them.
 struct Fixture {
   explicit Fixture(const std::filesystem::path& maps)
-      : name(maps.filename()),
+      : name(maps.filename().string()),
         model(open(parity / "fixtures" / name)),
         images(NpyFile(parity / "fixtures" / name / "input.npy").values<float>()),
         attention(NpyFile(maps / "attention.npy").values<float>()),

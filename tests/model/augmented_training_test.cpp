@@ -121,7 +121,7 @@ TEST_CASE("a training that changes its pictures goes on where it was stopped, to
       }
       config.validate("the test's configuration");
       const auto data = open_dataset(folder.path(), Split::train, dataset_options(config));
-      const std::string out = folder / name;
+      const std::string out = (folder / name).string();
       const std::atomic<bool> never{false};
       TrainingRun whole(pipelines, config, *data, {.out = out + "/whole"});
       REQUIRE(whole.run({}, never));

@@ -112,7 +112,7 @@ TEST_CASE("every block's feature maps are timm's and transformers'") {
     ++fixtures;
     for (const DType dtype : {DType::f32, DType::f16}) {
       if (!test::stores(dtype)) continue;
-      for (const bool norm : {false, true}) check_layers(entry.path().filename(), norm, dtype);
+      for (const bool norm : {false, true}) check_layers(entry.path().filename().string(), norm, dtype);
     }
   }
   CHECK(fixtures >= 5);

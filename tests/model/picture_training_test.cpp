@@ -150,7 +150,7 @@ TEST_CASE("a training with random crops and mirrors goes on where it was stopped
     if (crops) config.random_resized_crop = RandomResizedCrop{.scale_low = 0.2};
     if (!crops) config.random_resized_crop.reset();
     const auto data = open_dataset(folder.path(), Split::train, dataset_options(config));
-    const std::string out = folder / (crops ? "crops" : "plain");
+    const std::string out = (folder / (crops ? "crops" : "plain")).string();
     const std::atomic<bool> never{false};
     TrainingRun whole(pipelines, config, *data, {.out = out + "/whole"});
     REQUIRE(whole.run({}, never));

@@ -168,7 +168,7 @@ void check(const std::string& name, const TrainerOptions& options = {}, bool lar
   TrainConfig config = read_train_config(fixture / "train.json");
   config.precision = precision;
   std::string& teacher = config.recipe.distillation.model;
-  if (!teacher.empty()) teacher = fixture / teacher;
+  if (!teacher.empty()) teacher = (fixture / teacher).string();
   const nlohmann::json expected = read_json(fixture / "expected.json");
   const bool rounded = precision == Precision::f16;
   const nlohmann::json limits = rounded ? rounded_limits : expected.at("limits"),
@@ -289,7 +289,7 @@ TEST_CASE("ten steps on pictures that chance changes are those of torchvision, t
   const auto data = open_dataset(pictures.path(), Split::train, dataset_options(config));
   for (const bool on_host : {false, true}) {
     INFO((on_host ? "changed on the host" : "changed on the device"));
-    const std::string out = pictures / (on_host ? "host" : "device");
+    const std::string out = (pictures / (on_host ? "host" : "device")).string();
     TrainingRun run(pipelines, config, *data, {.out = out, .pictures_on_host = on_host});
     std::vector<double> losses;
     const std::atomic<bool> never{false};

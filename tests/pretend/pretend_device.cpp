@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "runtime/util/error.h"
-#include "tests/support/variables.h"
+#include "tests/support/system.h"
 
 namespace vitrine::test {
 namespace {

@@ -118,7 +118,7 @@ std::vector<std::filesystem::path> documents(const std::filesystem::path& tree) 
   std::vector<fs::path> found;
   for (auto at = fs::recursive_directory_iterator(tree); at != fs::recursive_directory_iterator(); ++at) {
     // Builds, and what belongs to version control.
-    const std::string name = at->path().filename();
+    const std::string name = at->path().filename().string();
     if (at->is_directory() && (name == "build" || name.starts_with("."))) {
       at.disable_recursion_pending();
     } else if (at->path().extension() == ".md") {

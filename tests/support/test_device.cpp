@@ -10,7 +10,7 @@
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"
 #include "runtime/vk/instance.h"
-#include "tests/support/variables.h"
+#include "tests/support/system.h"
 
 namespace vitrine::test {
 namespace {
@@ -49,7 +49,7 @@ std::unique_ptr<TestDevice> make() {
   auto made = std::make_unique<TestDevice>();
   InstanceOptions options;
   options.validation = validation_from_environment();
-  if (options.validation == Validation::off) options.validation = Validation::sync;
+  if (options.validation == Validation::off) options.validation = usual_validation();
   options.sink = [](const ValidationMessage& message) {
     if (message.about_setup()) return;
     const std::lock_guard lock(message_lock);

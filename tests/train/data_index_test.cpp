@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "images/png_writer.h"
+#include "tests/support/system.h"
 #include "tests/train/sample_files.h"
 #include "train/data/file_list.h"
 #include "train/data/index_store.h"
@@ -99,8 +100,7 @@ TEST_CASE("an index of another state of the folder isn't read") {
   write_picture(folder, "train/cat/a.png", 1);
   write_picture(folder, "train/dog/c.png", 3);
   // Earlier by more than a tick of the file system's clock.
-  std::filesystem::last_write_time(folder / "train/dog",
-                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  test::set_time(folder / "train/dog", std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   REQUIRE(open_dataset(folder.path(), Split::train, options)->count() == 2);
   write_picture(folder, "train/dog/d.png", 4);
   REQUIRE(open_dataset(folder.path(), Split::train, options)->count() == 3);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/variables.h"
 #include "train/data/dataset.h"
 
 namespace vitrine::test {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -160,7 +161,7 @@ TEST_CASE("a replaced file keeps its permissions, a link its place") {
   const TemporaryFolder folder;
   folder.file("real.bin", "old");
   REQUIRE(chmod((folder / "real.bin").c_str(), 0640) == 0);
-  std::filesystem::create_symlink("real.bin", folder / "link.bin");
+  test::make_link("real.bin", folder / "link.bin");
   write_file_atomically(folder / "link.bin", to_bytes("new"));
   CHECK(std::filesystem::is_symlink(folder / "link.bin"));
   CHECK(read_whole_file(folder / "real.bin") == "new");

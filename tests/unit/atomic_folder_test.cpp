@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -49,7 +50,7 @@ TEST_CASE("a folder appears with all its files, and replaces the one before") {
   CHECK(read_whole_file(target / "a") == "3");
   CHECK_FALSE(std::filesystem::exists(target / "b"));
   // Through a link, which stays one.
-  std::filesystem::create_directory_symlink(target, place / "link");
+  test::make_link(target, place / "link");
   {
     AtomicFolder folder(place / "link", names);
     write(folder.path() / "b", "4");

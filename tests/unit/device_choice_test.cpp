@@ -7,7 +7,7 @@
 
 #include "runtime/util/error.h"
 #include "tests/support/made_up_device.h"
-#include "tests/support/variables.h"
+#include "tests/support/system.h"
 
 namespace vitrine {
 namespace {

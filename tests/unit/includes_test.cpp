@@ -90,7 +90,7 @@ TEST_CASE("no source includes what lies above it") {
   size_t files = 0;
   for (const std::string room : {"runtime", "shaders", "images", "model", "train", "apps", "bench"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(tree / room)) {
-      const std::string ending = entry.path().extension();
+      const std::string ending = entry.path().extension().string();
       if (ending != ".h" && ending != ".cpp") continue;
       const std::string file = fs::relative(entry.path(), tree).generic_string();
       INFO(file);

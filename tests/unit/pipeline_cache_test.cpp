@@ -2,9 +2,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/util/system.h"
 #include "tests/support/made_up_device.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/variables.h"
 
 namespace vitrine {
 namespace {
@@ -74,10 +75,14 @@ TEST_CASE("the cache folder follows three variables in order") {
     CHECK(cache_folder() == std::filesystem::path("/b/vitrine"));
   }
   {
-    const Variables set({{"VITRINE_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", "/c"}});
-    CHECK(cache_folder() == std::filesystem::path("/c/.cache/vitrine"));
+    const Variables set(
+        {{"VITRINE_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", "/c"}, {"LOCALAPPDATA", "/c"}});
+    REQUIRE(system::user_cache());
+    CHECK(system::user_cache()->native().starts_with(std::filesystem::path("/c").native()));
+    CHECK(cache_folder() == *system::user_cache() / "vitrine");
   }
-  const Variables set({{"VITRINE_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", ""}});
+  const Variables set(
+      {{"VITRINE_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", ""}, {"LOCALAPPDATA", ""}});
   CHECK_FALSE(cache_folder());
 }
 

@@ -12,8 +12,8 @@
 #include "runtime/vk/device.h"
 #include "runtime/vk/device_choice.h"
 #include "runtime/vk/memory.h"
+#include "tests/support/system.h"
 #include "tests/support/test_device.h"
-#include "tests/support/variables.h"
 
 namespace vitrine {
 namespace {

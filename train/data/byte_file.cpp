@@ -11,10 +11,8 @@ namespace vitrine {
 namespace {
 
 FileStamp stamp_from(const system::FileStatus& status) {
-  return {.number = status.number,
-          .bytes = status.bytes,
-          .modified = status.modified,
-          .changed = status.changed};
+  return {
+      .number = status.number, .bytes = status.bytes, .modified = status.modified, .changed = status.changed};
 }
 
 }  // namespace

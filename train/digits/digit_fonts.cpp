@@ -10,10 +10,10 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <span>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "runtime/util/error.h"
@@ -399,8 +399,8 @@ DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::s
     for (FT_Long i = 0; i < std::min(faces, most_faces); ++i) {
       FT_Face face = nullptr;
       if (FT_New_Memory_Face(static_cast<FT_Library>(rasterizer.library()),
-                             reinterpret_cast<const FT_Byte*>(bytes.data()), static_cast<FT_Long>(bytes.size()),
-                             i, &face) != 0) {
+                             reinterpret_cast<const FT_Byte*>(bytes.data()),
+                             static_cast<FT_Long>(bytes.size()), i, &face) != 0) {
         continue;
       }
       faces = face->num_faces;

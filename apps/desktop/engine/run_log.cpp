@@ -238,8 +238,8 @@ bool RunFollower::read_more() {
   const Stamp stamp{status.device, status.number, size, status.modified};
   if (refused_ && refused_->first == stamp) throw Error(ErrorCode::bad_file, refused_->second);
   refused_.reset();
-  const bool another = read_ > 0 && (device_ != status.device || number_ != status.number ||
-                                     !same_as_before(file, size));
+  const bool another =
+      read_ > 0 && (device_ != status.device || number_ != status.number || !same_as_before(file, size));
   if (another) begin_anew();
   device_ = status.device;
   number_ = status.number;

@@ -40,7 +40,8 @@ double host_seconds() {
 }
 
 std::optional<ClockPair> read_clocks(const Device& device) {
-  if (!device.calibrates_timestamps() || !system::steady_clock_is_monotonic || !knows_host_domain(device)) return std::nullopt;
+  if (!device.calibrates_timestamps() || !system::steady_clock_is_monotonic || !knows_host_domain(device))
+    return std::nullopt;
   const VolkDeviceTable& vk = device.vk();
   const auto read = vk.vkGetCalibratedTimestampsKHR != nullptr
                         ? vk.vkGetCalibratedTimestampsKHR

@@ -1,3 +1,5 @@
+#include "runtime/util/system.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,8 +11,6 @@
 #include <cstdlib>
 #include <memory>
 #include <utility>
-
-#include "runtime/util/system.h"
 
 namespace vitrine::system {
 namespace {
@@ -47,7 +47,8 @@ int number_of(intptr_t handle) { return static_cast<int>(handle); }
 std::error_code sync_number(int number) {
   const std::error_code error = failed_if(fsync(number) != 0);
   // No file of a kind that can be brought to a disk.
-  return error == std::errc::invalid_argument || error == std::errc::not_supported ? std::error_code() : error;
+  return error == std::errc::invalid_argument || error == std::errc::not_supported ? std::error_code()
+                                                                                   : error;
 }
 
 }  // namespace
@@ -108,8 +109,7 @@ std::error_code File::write(std::span<const std::byte> bytes) {
 
 std::error_code File::cut(uint64_t bytes) {
   const auto end = static_cast<off_t>(bytes);
-  return failed_if(ftruncate(number_of(handle_), end) != 0 ||
-                   lseek(number_of(handle_), end, SEEK_SET) < 0);
+  return failed_if(ftruncate(number_of(handle_), end) != 0 || lseek(number_of(handle_), end, SEEK_SET) < 0);
 }
 
 std::error_code File::take_permissions_of(const std::filesystem::path& other) {
@@ -169,7 +169,7 @@ std::error_code list_folder(const std::filesystem::path& path,
     const dirent* entry = readdir(listing.get());
     if (!entry) return failed_if(errno != 0);
     const bool unknown = entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK;
-    take(entry->d_name, unknown                    ? EntryKind::unknown
+    take(entry->d_name, unknown                   ? EntryKind::unknown
                         : entry->d_type == DT_DIR ? EntryKind::folder
                                                   : EntryKind::other);
   }
@@ -197,14 +197,14 @@ bool process_is_gone(uint64_t number) {
 std::vector<int> ending_signals() {
   std::vector<int> signals;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction old {};
+    struct sigaction old{};
     if (sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) signals.push_back(signal);
   }
   return signals;
 }
 
 void handle_once(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigfillset(&action.sa_mask);  // else another signal could end the process in the middle

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace vitrine;
@@ -33,8 +34,7 @@ struct Cache {
     const auto now = fs::file_time_type::clock::now();
     for (size_t i = 0; i < snapshots.size(); ++i) {
       fs::create_directories(repository / "snapshots" / snapshots[i]);
-      fs::last_write_time(repository / "snapshots" / snapshots[i],
-                          now + std::chrono::hours(static_cast<int>(i)));
+      test::set_time(repository / "snapshots" / snapshots[i], now + std::chrono::hours(static_cast<int>(i)));
     }
   }
   fs::path find(const std::string& name = "org/name") {
@@ -58,7 +58,7 @@ struct Cache {
 
 TEST_CASE("the hub's cache is where huggingface_hub puts it") {
   const auto folder = [](std::map<std::string, std::string> variables) {
-    return hub_cache_folder(environment(std::move(variables))).string();
+    return hub_cache_folder(environment(std::move(variables))).generic_string();
   };
   CHECK(folder({{"HOME", "/home/a"}}) == "/home/a/.cache/huggingface/hub");
   CHECK(folder({{"HOME", "/home/a"}, {"XDG_CACHE_HOME", "/x"}}) == "/x/huggingface/hub");

@@ -7,6 +7,7 @@
 
 #include "model/files/safetensors_writer.h"
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -66,8 +67,8 @@ TEST_CASE("an index cannot lead out of its folder, nor to what is not there") {
   write_tensors(outside / "secret.safetensors", {{"a", 1.0F}});
   const TemporaryFolder folder;
   write_tensors(folder / "good.safetensors", {{"a", 1.0F}});
-  std::filesystem::create_symlink(outside / "secret.safetensors", folder / "link.safetensors");
-  std::filesystem::create_symlink("good.safetensors", folder / "inner.safetensors");
+  test::make_link(outside / "secret.safetensors", folder / "link.safetensors");
+  test::make_link("good.safetensors", folder / "inner.safetensors");
   const auto index = [&](const std::string& weight_map) {
     return folder.file("x.index.json", index_of(weight_map));
   };
@@ -97,8 +98,8 @@ TEST_CASE("the links of Hugging Face's cache are followed inside their repositor
   std::filesystem::create_directories(cache / "models--org--vit/blobs");
   write_tensors(cache / "models--org--vit/blobs/f00", {{"a", 4.0F}});
   write_tensors(cache / "elsewhere", {{"a", 4.0F}});
-  std::filesystem::create_symlink("../../blobs/f00", snapshot / "m.safetensors");
-  std::filesystem::create_symlink("../../../elsewhere", snapshot / "n.safetensors");
+  test::make_link("../../blobs/f00", snapshot / "m.safetensors");
+  test::make_link("../../../elsewhere", snapshot / "n.safetensors");
   cache.file("models--org--vit/snapshots/0123abcd/model.safetensors.index.json",
              index_of(R"({"a":"m.safetensors"})"));
   CHECK(TensorFiles(snapshot).find("a")->floats() == std::vector<float>{4.0F});

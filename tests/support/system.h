@@ -1,9 +1,12 @@
-// What systems differ in, for tests: posix/ and windows/ have the functions at the end.
+// What systems differ in, for tests.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+
+#include "runtime/vk/instance.h"
 
 namespace vitrine::test {
 
@@ -22,6 +25,14 @@ class Variables {
 };
 
 void set_variable(const std::string& name, const std::optional<std::string>& value);
+
+// A symbolic link, or what depends on one is skipped: on Windows they take a right that few have.
+void make_link(const std::filesystem::path& to, const std::filesystem::path& link);
+// Skips where a folder's time can't be set.
+void set_time(const std::filesystem::path& path, std::filesystem::file_time_type time);
+
+// What tests run shaders under where VITRINE_VALIDATE doesn't say.
+Validation usual_validation();
 
 // Keeps the drivers in the process to its end. Unloaded, they take away what points to memory of theirs,
 // which LeakSanitizer then counts as lost, without a name to excuse it by (Mesa 26.1: 128 bytes).

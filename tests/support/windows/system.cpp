@@ -1,4 +1,4 @@
-#include "tests/support/variables.h"
+#include "tests/support/system.h"
 
 #include <cstdlib>
 
@@ -7,6 +7,9 @@ namespace vitrine::test {
 void set_variable(const std::string& name, const std::optional<std::string>& value) {
   _putenv_s(name.c_str(), value.value_or("").c_str());
 }
+
+// Wine hands no layers on.
+Validation usual_validation() { return Validation::off; }
 
 void keep_drivers_loaded() {}
 

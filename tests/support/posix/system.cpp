@@ -1,4 +1,4 @@
-#include "tests/support/variables.h"
+#include "tests/support/system.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -15,6 +15,8 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
     unsetenv(name.c_str());
   }
 }
+
+Validation usual_validation() { return Validation::sync; }
 
 void keep_drivers_loaded() {
   dl_iterate_phdr(
