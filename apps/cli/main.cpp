@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <new>
 #include <string>
 #include <utility>
@@ -64,7 +63,6 @@ int main(int argc, char** argv) {
     add_doctor(app, common);
     try {
       std::vector<std::string> words = vitrine::system::begin_program(argc, argv);
-      words.erase(words.begin(), words.begin() + std::min<ptrdiff_t>(1, std::ssize(words)));
       std::ranges::reverse(words);  // as CLI11 takes them
       app.parse(std::move(words));
     } catch (const CLI::ParseError& error) {

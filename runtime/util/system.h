@@ -89,9 +89,11 @@ std::vector<int> ending_signals();
 // Calls it once, with no other signal in between; the signal then does again what it does to a program that
 // handles none. May be called in a signal's handler.
 void handle_once(int signal, void (*handler)(int));
+// For such a handler's end: ends the process, as soon as the handler returns, as the signal would have.
+void end_by(int signal);
 
 bool stderr_is_terminal();
-// For a program's main(): its arguments in UTF-8, the program's own name first. What it prints from now on
+// For a program's main(): its arguments in UTF-8, without the program's own name. What it prints from now on
 // arrives as it is printed.
 std::vector<std::string> begin_program(int count, char** values);
 // A variable of the environment in UTF-8, null where it isn't set. HOME is the user's folder on every system.

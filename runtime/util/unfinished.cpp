@@ -25,7 +25,8 @@ extern "C" void remove_and_end(int signal) {
       if (path) system::remove(path);
     }
   }
-  raise(signal);  // its default action was restored when this began, and ends the process when this returns
+  system::end_by(
+      signal);  // its default action was restored when this began, and ends the process when this returns
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void OpenedDevice::require_silence() const {
 }
 
 std::shared_ptr<Instance> plain_instance(Messages& messages) {
-  const Variables environment({{"VK_INSTANCE_LAYERS", ""}});
+  const Variables environment({{"VK_INSTANCE_LAYERS", std::nullopt}});
   return make_instance(messages, Validation::sync);
 }
 

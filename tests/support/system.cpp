@@ -6,7 +6,7 @@
 
 namespace vitrine::test {
 
-Variables::Variables(const std::map<std::string, std::string>& values) {
+Variables::Variables(const std::map<std::string, std::optional<std::string>>& values) {
   for (const auto& [name, value] : values) set(name, value);
 }
 
@@ -14,10 +14,10 @@ Variables::~Variables() {
   for (const auto& [name, value] : before_) set_variable(name, value);
 }
 
-void Variables::set(const std::string& name, const std::string& value) {
+void Variables::set(const std::string& name, const std::optional<std::string>& value) {
   const char* before = std::getenv(name.c_str());
   before_.try_emplace(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
-  set_variable(name, value.empty() ? std::nullopt : std::optional<std::string>(value));
+  set_variable(name, value);
 }
 
 void make_link(const std::filesystem::path& to, const std::filesystem::path& link) {

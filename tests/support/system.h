@@ -13,12 +13,12 @@ namespace vitrine::test {
 // Variables of the environment that a test sets; the values from before come back when this goes.
 class Variables {
  public:
-  // An empty value unsets.
-  explicit Variables(const std::map<std::string, std::string>& values = {});
+  // Nothing unsets.
+  explicit Variables(const std::map<std::string, std::optional<std::string>>& values = {});
   ~Variables();
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
-  void set(const std::string& name, const std::string& value);
+  void set(const std::string& name, const std::optional<std::string>& value);
 
  private:
   std::map<std::string, std::optional<std::string>> before_;
@@ -30,6 +30,9 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
 void make_link(const std::filesystem::path& to, const std::filesystem::path& link);
 // Skips where a folder's time can't be set.
 void set_time(const std::filesystem::path& path, std::filesystem::file_time_type time);
+
+// Where programs keep what they can make again, below HOME (on Windows below LOCALAPPDATA).
+extern const std::filesystem::path cache_below_home;
 
 // What tests run shaders under where VITRINE_VALIDATE doesn't say.
 Validation usual_validation();

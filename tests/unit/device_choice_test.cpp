@@ -112,7 +112,7 @@ TEST_CASE("the option goes before VITRINE_DEVICE") {
   test::Variables variables({{"VITRINE_DEVICE", "from the variable"}});
   CHECK(wanted_device("from the option") == "from the option");
   CHECK(wanted_device("") == "from the variable");
-  variables.set("VITRINE_DEVICE", "");
+  variables.set("VITRINE_DEVICE", std::nullopt);
   CHECK(wanted_device("").empty());
 }
 

@@ -170,6 +170,8 @@ TEST_CASE("VITRINE_VALIDATE is read strictly") {
   CHECK(with("sync") == Validation::sync);
   CHECK(with("gpu") == Validation::gpu);
   CHECK_THROWS_AS(with("yes"), Error);
+  variables.set("VITRINE_VALIDATE", std::nullopt);
+  CHECK(validation_from_environment() == Validation::off);
 }
 
 TEST_CASE("a snapshot holds what the device says of itself") {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -206,14 +207,18 @@ std::vector<int> ending_signals() {
 void handle_once(int signal, void (*handler)(int)) {
   struct sigaction action{};
   action.sa_handler = handler;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigfillset(&action.sa_mask);  // else another signal could end the process in the middle
   sigaction(signal, &action, nullptr);
 }
 
+void end_by(int signal) { raise(signal); }
+
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-std::vector<std::string> begin_program(int count, char** values) { return {values, values + count}; }
+std::vector<std::string> begin_program(int count, char** values) {
+  return {values + std::min(count, 1), values + count};
+}
 
 const char* variable(const char* name) { return std::getenv(name); }
 

@@ -8,9 +8,20 @@ namespace vitrine {
 // work sees as a lost device; a driver that crashes takes the program along.
 std::optional<std::string> run_isolated(const std::function<void(const Report&)>& work, const Report& take,
                                         int) {
+  // What `take` refuses with is for the caller, as elsewhere.
+  std::exception_ptr refused;
+  const Report report = [&](const std::string& line) {
+    try {
+      take(line);
+    } catch (...) {
+      refused = std::current_exception();
+      throw;
+    }
+  };
   try {
-    work(take);
+    work(report);
   } catch (const std::exception& error) {
+    if (refused) std::rethrow_exception(refused);
     return error.what();
   }
   return std::nullopt;

@@ -54,10 +54,9 @@ std::error_code open_as(const std::filesystem::path& path, DWORD access, DWORD h
 uint64_t whole(DWORD high, DWORD low) { return uint64_t{high} << 32 | low; }
 
 // Windows counts from 1601 in hundreds of nanoseconds.
-uint64_t nanoseconds(const FILETIME& time) {
-  constexpr uint64_t from_1601_to_1970 = 116'444'736'000'000'000u;
-  const uint64_t ticks = whole(time.dwHighDateTime, time.dwLowDateTime);
-  return ticks < from_1601_to_1970 ? 0 : (ticks - from_1601_to_1970) * 100;
+uint64_t nanoseconds(const LARGE_INTEGER& time) {
+  constexpr int64_t from_1601_to_1970 = 116'444'736'000'000'000;
+  return static_cast<uint64_t>(std::max<int64_t>(time.QuadPart - from_1601_to_1970, 0)) * 100;
 }
 
 std::error_code status_from(HANDLE file, FileStatus& status) {
@@ -67,13 +66,15 @@ std::error_code status_from(HANDLE file, FileStatus& status) {
   }
   BY_HANDLE_FILE_INFORMATION found{};
   if (!GetFileInformationByHandle(file, &found)) return last_error();
+  FILE_BASIC_INFO times{};
+  if (!GetFileInformationByHandleEx(file, FileBasicInfo, &times, sizeof times)) return last_error();
   const bool folder = (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
   status = {.kind = folder ? FileKind::folder : FileKind::regular,
             .device = found.dwVolumeSerialNumber,
             .number = whole(found.nFileIndexHigh, found.nFileIndexLow),
             .bytes = whole(found.nFileSizeHigh, found.nFileSizeLow),
-            .modified = nanoseconds(found.ftLastWriteTime),
-            .changed = nanoseconds(found.ftCreationTime)};
+            .modified = nanoseconds(times.LastWriteTime),
+            .changed = nanoseconds(times.ChangeTime)};
   return {};
 }
 
@@ -116,9 +117,13 @@ std::string utf8_of(const wchar_t* text) {
 }  // namespace
 
 std::error_code status_of(const std::filesystem::path& path, FileStatus& status) {
-  File file;
-  if (const std::error_code error = file.open(path)) return error;
-  return file.status(status);
+  // Without a right to read it.
+  const HANDLE file = CreateFileW(long_name(path).c_str(), FILE_READ_ATTRIBUTES, share_all, nullptr,
+                                  OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return last_error();
+  const std::error_code error = status_from(file, status);
+  CloseHandle(file);
+  return error;
 }
 
 File::~File() { close(); }
@@ -210,8 +215,11 @@ void forget(std::span<const std::byte> memory) {
 
 std::error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::wstring old_name = long_name(from), new_name = long_name(to);
-  const DWORD attributes = GetFileAttributesW(new_name.c_str());
-  if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0) {
+  const auto is_folder = [](const std::wstring& name) {
+    const DWORD attributes = GetFileAttributesW(name.c_str());
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  };
+  if (is_folder(old_name) && is_folder(new_name)) {
     // A folder takes an empty one's place, as elsewhere.
     if (!RemoveDirectoryW(new_name.c_str())) return last_error();
   }
@@ -256,7 +264,8 @@ std::error_code list_folder(const std::filesystem::path& path,
 std::error_code sync_folder(const std::filesystem::path&) { return {}; }
 
 void remove(const wchar_t* path) noexcept {
-  if (!DeleteFileW(path)) RemoveDirectoryW(path);
+  const std::wstring name = long_name(path);  // handlers of signals are threads here, which may allocate
+  if (!DeleteFileW(name.c_str())) RemoveDirectoryW(name.c_str());
 }
 
 uint64_t process_number() { return GetCurrentProcessId(); }
@@ -278,6 +287,9 @@ std::vector<int> ending_signals() { return {SIGINT, SIGTERM, SIGBREAK}; }
 // The system's own library restores a signal's default before it calls.
 void handle_once(int signal, void (*handler)(int)) { std::signal(signal, handler); }
 
+// What is expected of a program that Ctrl-C ended; the C library's own status, 3, is another one of ours.
+void end_by(int) { TerminateProcess(GetCurrentProcess(), static_cast<UINT>(STATUS_CONTROL_C_EXIT)); }
+
 bool stderr_is_terminal() {
   DWORD mode = 0;
   const HANDLE console = GetStdHandle(STD_ERROR_HANDLE);
@@ -293,7 +305,7 @@ std::vector<std::string> begin_program(int, char**) {
   int count = 0;
   std::vector<std::string> result;
   wchar_t** values = CommandLineToArgvW(GetCommandLineW(), &count);
-  for (int i = 0; i < count; ++i) result.push_back(utf8_of(values[i]));
+  for (int i = 1; i < count; ++i) result.push_back(utf8_of(values[i]));
   LocalFree(values);
   return result;
 }

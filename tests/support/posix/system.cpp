@@ -16,6 +16,8 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
   }
 }
 
+const std::filesystem::path cache_below_home = ".cache";
+
 Validation usual_validation() { return Validation::sync; }
 
 void keep_drivers_loaded() {

@@ -8,6 +8,8 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
   _putenv_s(name.c_str(), value.value_or("").c_str());
 }
 
+const std::filesystem::path cache_below_home;
+
 // Wine hands no layers on.
 Validation usual_validation() { return Validation::off; }
 
