@@ -17,7 +17,8 @@ namespace vitrine {
 // Writes a temporary file beside `path`; commit() brings it to the disk and renames it over `path`.
 // Destroyed without commit(), it leaves what was there before. A symbolic link at `path` stays and
 // its target is replaced. A signal that ends the process can take the temporary file along (unfinished.h).
-// Whatever goes wrong is an Error(failed) that names `path`.
+// Whatever goes wrong is an Error(failed) that names `path`;
+// on Windows that a program has the old file mapped goes wrong.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

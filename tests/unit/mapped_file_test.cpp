@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
 #include "tests/support/temporary_folder.h"
 
@@ -50,6 +51,9 @@ TEST_CASE("a mapped file is the bytes of the file, also once it is moved, rename
   CHECK(text_of(moved) == "some bytes");
   moved = MappedFile(folder.file("c.bin", "other"));
   CHECK(text_of(moved) == "other");
+  write_file_atomically(folder / "c.bin", to_bytes("newer"));
+  CHECK(text_of(moved) == "other");
+  CHECK(text_of(MappedFile(folder / "c.bin")) == "newer");
 }
 
 TEST_CASE("an empty file maps to no bytes") {

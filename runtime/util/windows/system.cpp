@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <cwchar>
 #include <mutex>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -76,31 +75,6 @@ std::error_code status_from(HANDLE file, FileStatus& status) {
             .modified = nanoseconds(times.LastWriteTime),
             .changed = nanoseconds(times.ChangeTime)};
   return {};
-}
-
-// FILE_RENAME_INFO with its newer flags, which not every MinGW declares.
-struct RenameInfo {
-  DWORD flags;
-  HANDLE root;
-  DWORD name_bytes;
-  wchar_t name[1];
-};
-
-bool replace_what_is_open(const std::wstring& from, const std::filesystem::path& to) {
-  constexpr DWORD replace_if_exists = 1, posix_semantics = 2;
-  constexpr auto rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
-  const HANDLE file = CreateFileW(from.c_str(), DELETE | SYNCHRONIZE, share_all, nullptr, OPEN_EXISTING,
-                                  FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-  if (file == INVALID_HANDLE_VALUE) return false;
-  const std::wstring name = long_name(to.lexically_normal());
-  std::vector<std::byte> memory(sizeof(RenameInfo) + name.size() * sizeof(wchar_t));
-  auto* info = new (memory.data()) RenameInfo{
-      replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name.size() * sizeof(wchar_t)), {}};
-  std::ranges::copy(name, info->name);
-  const bool done =
-      SetFileInformationByHandle(file, rename_info_ex, info, static_cast<DWORD>(memory.size())) != 0;
-  CloseHandle(file);
-  return done;
 }
 
 // Calls of Windows take 32 bits of a size.
@@ -223,8 +197,6 @@ std::error_code rename(const std::filesystem::path& from, const std::filesystem:
     // A folder takes an empty one's place, as elsewhere.
     if (!RemoveDirectoryW(new_name.c_str())) return last_error();
   }
-  // A file that somebody has open or mapped stays theirs, without a name: NTFS has it since Windows 10.
-  if (replace_what_is_open(old_name, std::filesystem::absolute(to))) return {};
   constexpr DWORD how = MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH;
   // Whoever reads the old file for a moment without sharing it (a scanner of viruses) lets go soon.
   for (int attempt = 0;; ++attempt) {
