@@ -25,12 +25,11 @@ layout(push_constant) uniform Push { AttentionBiasGradientParams p; };
 layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1) readonly buffer K { float k[]; };
 layout(set = 0, binding = 2) readonly buffer V { float v[]; };
-layout(set = 0, binding = 3) readonly buffer Lse { float lse[]; };
-layout(set = 0, binding = 4) readonly buffer Given { float given[]; };
-layout(set = 0, binding = 5) readonly buffer Deltas { float deltas[]; };
-layout(set = 0, binding = 6) readonly buffer Step { uint words[]; };
-layout(set = 0, binding = 7) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 8) writeonly buffer Result { float result[]; };
+layout(set = 0, binding = 3) readonly buffer Given { float given[]; };
+layout(set = 0, binding = 4) readonly buffer Statistics { vec2 statistics[]; };  // of a query: lse, delta
+layout(set = 0, binding = 5) readonly buffer Step { uint words[]; };
+layout(set = 0, binding = 6) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 7) writeonly buffer Result { float result[]; };
 
 // The gradient of a score.
 float of_pair(uint batch, uint head, uint query, uint key, float added) {
@@ -46,7 +45,8 @@ float of_pair(uint batch, uint head, uint query, uint key, float added) {
     const bool kept = kept_four(mask_source(words, p.drop_stream, p.drop_threshold), key / 4, statistic)[key % 4];
     gradient = kept ? gradient * p.drop_factor : 0.0;
   }
-  return exp_or_nan(score * p.scale + added - lse[statistic]) * (gradient - deltas[statistic]);
+  const vec2 lse_and_delta = statistics[statistic];
+  return exp_or_nan(score * p.scale + added - lse_and_delta.x) * (gradient - lse_and_delta.y);
 }
 
 void main() {

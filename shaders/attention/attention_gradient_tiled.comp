@@ -25,12 +25,11 @@ layout(set = 0, binding = 0) readonly buffer OwnKey { vec4 own_key[]; };        
 layout(set = 0, binding = 1) readonly buffer OwnValue { vec4 own_value[]; };    // the result's gradient, or v
 layout(set = 0, binding = 2) readonly buffer OtherKey { vec4 other_key[]; };
 layout(set = 0, binding = 3) readonly buffer OtherValue { vec4 other_value[]; };
-layout(set = 0, binding = 4) readonly buffer Lse { float lse[]; };
-layout(set = 0, binding = 5) readonly buffer Deltas { float deltas[]; };
-layout(set = 0, binding = 6) readonly buffer Step { uint words[]; };
-layout(set = 0, binding = 7) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 8) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
-layout(set = 0, binding = 9) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
+layout(set = 0, binding = 4) readonly buffer Statistics { vec2 statistics[]; };  // of a query: lse, delta
+layout(set = 0, binding = 5) readonly buffer Step { uint words[]; };
+layout(set = 0, binding = 6) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 7) writeonly buffer KeyGradient { float key_gradient[]; };      // laid out as own_key
+layout(set = 0, binding = 8) writeonly buffer ValueGradient { float value_gradient[]; };  // where own_keys
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint threads = 256;  // the same number
@@ -165,7 +164,7 @@ void main() {
   const uint own_value_start = batch * p.own * p.own_value_stride + p.own_value_offset + head * value_width;
   const uint other_key_start = batch * p.others * p.other_key_stride + p.other_key_offset + head * key_width;
   const uint other_value_start = batch * p.others * p.other_value_stride + p.other_value_offset + head * value_width;
-  const uint statistics = (batch * p.heads + head) * (own_keys ? p.others : p.own);
+  const uint first_statistic = (batch * p.heads + head) * (own_keys ? p.others : p.own);
 
   vec4 key_sums[score_i * key_j];
   vec4 value_sums[own_keys ? score_i * value_j : 1];
@@ -191,21 +190,22 @@ void main() {
         const uint mine = min(first_own + row + i * rows, p.own - 1);
         const uint other = first_other + column + j * columns;
         const bool is_other = other < p.others;
-        const uint statistic = statistics + (own_keys ? min(other, p.others - 1) : mine);
+        const uint number = first_statistic + (own_keys ? min(other, p.others - 1) : mine);
+        const vec2 lse_and_delta = statistics[number];
         const uint at = i * score_j + j;
         float score = weights[at] * p.scale;
         if (bias_table) {
           const uint row_of_bias = own_keys ? bias_row(other, mine) : bias_row(mine, other);
           score += bias[row_of_bias * p.heads + head];
         }
-        weights[at] = is_other ? exp_or_nan(score - lse[statistic]) : 0.0;
+        weights[at] = is_other ? exp_or_nan(score - lse_and_delta.x) : 0.0;
         float factor = 1.0;
         if (drop) {
           const uint key = own_keys ? mine : other;
-          const bool kept = kept_four(mask_source(words, p.drop_stream, p.drop_threshold), key / 4, statistic)[key % 4];
+          const bool kept = kept_four(mask_source(words, p.drop_stream, p.drop_threshold), key / 4, number)[key % 4];
           factor = kept ? p.drop_factor : 0.0;
         }
-        gradients[at] = is_other ? weights[at] * (gradients[at] * factor - deltas[statistic]) : 0.0;
+        gradients[at] = is_other ? weights[at] * (gradients[at] * factor - lse_and_delta.y) : 0.0;
         weights[at] *= factor;
       }
     }

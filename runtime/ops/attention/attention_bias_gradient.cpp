@@ -38,9 +38,7 @@ Lowered lower(const LowerContext& context) {
   const uint64_t count = context.output(0).shape.elements();
 
   Lowered lowered;
-  lowered.scratch.push_back(attention_statistics(sizes) * sizeof(float));
-  const Operand deltas = Operand::scratch(0);
-  append_attention_deltas(context, lowered, deltas);
+  const Operand statistics = append_query_statistics(context, lowered);
   Dispatch& dispatch = lowered.dispatches.emplace_back();
   dispatch.shader = &find_shader("attention_bias_gradient", "f32");
   dispatch.constants = {{"local_size", row_workgroup_size(context.device(), 4 * sizes.batch * sizes.queries)},
@@ -51,9 +49,8 @@ Lowered lower(const LowerContext& context) {
   dispatch.operands = {Operand::input(attention_input::q),
                        Operand::input(attention_input::k),
                        Operand::input(attention_input::v),
-                       Operand::input(lse),
                        Operand::input(out_gradient),
-                       deltas,
+                       statistics,
                        drops ? Operand::input(step) : Operand::nothing(),
                        Operand::input(bias),
                        Operand::output(0)};

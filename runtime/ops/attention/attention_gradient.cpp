@@ -123,18 +123,22 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered) {
   }
 }
 
-void append_attention_deltas(const LowerContext& context, Lowered& lowered, Operand deltas) {
+Operand append_query_statistics(const LowerContext& context, Lowered& lowered) {
   const AttentionSizes sizes = attention_sizes(context);
-  const uint64_t count = attention_statistics(sizes);
+  const uint64_t count = sizes.batch * sizes.heads * sizes.queries;
+  const Operand statistics = Operand::scratch(to_u32(lowered.scratch.size()));
+  lowered.scratch.push_back(count * 2 * sizeof(float));
   Dispatch& sums = lowered.dispatches.emplace_back();
   sums.shader = &find_shader("attention_gradient_deltas", "f32");
   sums.constants = {{"local_size", workgroup_size(context.device(), 64)},
                     {"value_width", to_u32(sizes.value_width)}};
   sums.operands = {Operand::input(attention_gradient_input::out),
-                   Operand::input(attention_gradient_input::out_gradient), deltas};
+                   Operand::input(attention_gradient_input::out_gradient),
+                   Operand::input(attention_gradient_input::lse), statistics};
   sums.set_params(shader::AttentionDeltasParams{
       .count = to_u32(count), .queries = to_u32(sizes.queries), .heads = to_u32(sizes.heads)});
   sums.groups = spread_groups(context.device(), ceil_div(count, sums.constant("local_size")));
+  return statistics;
 }
 
 AttentionSide query_side(const LowerContext& context) {

@@ -41,11 +41,9 @@ void clear_unread_columns(const LowerContext& context, Lowered& lowered);
 
 // ---- tiled and coopmat, which run twice: over queries and over keys ---------------------------------
 
-// Appends what computes each row's delta: a float an image, head and query.
-void append_attention_deltas(const LowerContext& context, Lowered& lowered, Operand deltas);
-inline uint64_t attention_statistics(const AttentionSizes& sizes) {
-  return sizes.batch * sizes.heads * sizes.queries;
-}
+// Appends what computes the deltas, and returns where they lie: two floats an image, head and query, lse and
+// delta.
+Operand append_query_statistics(const LowerContext& context, Lowered& lowered);
 
 // Rows of a query q and the gradient of its result; or of a key k and v.
 struct AttentionSide {

@@ -67,9 +67,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
 
   Lowered lowered;
   clear_unread_columns(context, lowered);
-  lowered.scratch.push_back(attention_statistics(sizes) * sizeof(float));
-  const Operand deltas = Operand::scratch(0);
-  append_attention_deltas(context, lowered, deltas);
+  const Operand statistics = append_query_statistics(context, lowered);
 
   const bool drops = drops_weights(context.attributes());
   const AttentionSide queries = query_side(context), keys = key_side(context);
@@ -96,8 +94,7 @@ Lowered lower_attention_gradient_tiled(const LowerContext& context) {
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),
                          Operand::input(other.values_at),
-                         Operand::input(lse),
-                         deltas,
+                         statistics,
                          drops ? Operand::input(step) : Operand::nothing(),
                          relative_bias_operand(context, bias),
                          first,

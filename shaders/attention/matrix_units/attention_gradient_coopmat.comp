@@ -45,12 +45,11 @@ layout(set = 0, binding = 0) readonly buffer OwnKey { vec4 own_key[]; };        
 layout(set = 0, binding = 1) readonly buffer OwnValue { vec4 own_value[]; };    // the result's gradient, or v
 layout(set = 0, binding = 2) readonly buffer OtherKey { vec4 other_key[]; };
 layout(set = 0, binding = 3) readonly buffer OtherValue { vec4 other_value[]; };
-layout(set = 0, binding = 4) readonly buffer Lse { float lse[]; };
-layout(set = 0, binding = 5) readonly buffer Deltas { float deltas[]; };
-layout(set = 0, binding = 6) readonly buffer GivenMagnitude { float largest_given; };  // of the result's gradient
-layout(set = 0, binding = 7) readonly buffer ValueMagnitude { float largest_value; };
-layout(set = 0, binding = 8) writeonly buffer KeyGradient { vec4 key_gradient[]; };      // laid out as own_key
-layout(set = 0, binding = 9) writeonly buffer ValueGradient { vec4 value_gradient[]; };  // where own_keys
+layout(set = 0, binding = 4) readonly buffer Statistics { vec2 statistics[]; };        // of a query: lse, delta
+layout(set = 0, binding = 5) readonly buffer GivenMagnitude { float largest_given; };  // of the result's gradient
+layout(set = 0, binding = 6) readonly buffer ValueMagnitude { float largest_value; };
+layout(set = 0, binding = 7) writeonly buffer KeyGradient { vec4 key_gradient[]; };      // laid out as own_key
+layout(set = 0, binding = 8) writeonly buffer ValueGradient { vec4 value_gradient[]; };  // where own_keys
 
 layout(local_size_x_id = 0) in;  // subgroups_m * subgroups_n * subgroup_size
 layout(constant_id = 1) const uint subgroup_size = 32;  // the pipeline requires this size and full subgroups
@@ -162,7 +161,7 @@ void main() {
   const uint own_value_start = batch * p.own * p.own_value_stride + p.own_value_offset + head * value_width;
   const uint other_key_start = batch * p.others * p.other_key_stride + p.other_key_offset + head * key_width;
   const uint other_value_start = batch * p.others * p.other_value_stride + p.other_value_offset + head * value_width;
-  const uint statistics = (batch * p.heads + head) * (own_keys ? p.others : p.own);
+  const uint first_statistic = (batch * p.heads + head) * (own_keys ? p.others : p.own);
 
   const float given_factor = half_range_factor(largest_given);
   const int exponent = gradient_exponent();
@@ -193,8 +192,9 @@ void main() {
         next_start[i] = far_below;                                                                                 \
         next_delta[i] = 0.0;                                                                                       \
         if (row < p.others) {                                                                                      \
-          next_start[i] = lse[statistics + row] * start_factor;                                                    \
-          next_delta[i] = -(deltas[statistics + row] * given_factor);                                              \
+          const vec2 lse_and_delta = statistics[first_statistic + row];                                            \
+          next_start[i] = lse_and_delta.x * start_factor;                                                          \
+          next_delta[i] = -(lse_and_delta.y * given_factor);                                                       \
         }                                                                                                          \
       }                                                                                                            \
     }                                                                                                              \
@@ -215,9 +215,9 @@ void main() {
   }
   if (!own_keys) {
     for (uint e = thread; e < block_own * row_start; e += threads) {
-      const uint row = statistics + min(first_own + e / row_start, p.own - 1);
-      memory[starts_at + e] = floatBitsToUint(vec4(lse[row] * start_factor));
-      memory[deltas_at + e] = floatBitsToUint(vec4(-(deltas[row] * given_factor)));
+      const vec2 lse_and_delta = statistics[first_statistic + min(first_own + e / row_start, p.own - 1)];
+      memory[starts_at + e] = floatBitsToUint(vec4(lse_and_delta.x * start_factor));
+      memory[deltas_at + e] = floatBitsToUint(vec4(-(lse_and_delta.y * given_factor)));
     }
     // What is added to the last step's scores.
     const uint last = (p.others - 1) / block_other * block_other;

@@ -252,15 +252,15 @@ Lowered lower_attention_gradient_coopmat(const LowerContext& context) {
 
   Lowered lowered;
   clear_unread_columns(context, lowered);
-  const Operand deltas = Operand::scratch(0), given_largest = Operand::scratch(1),
-                value_largest = Operand::scratch(2);
-  lowered.scratch = {attention_statistics(sizes) * sizeof(float), sizeof(float), sizeof(float)};
-  append_attention_deltas(context, lowered, deltas);
+  const Operand statistics = append_query_statistics(context, lowered);
+  const uint32_t largest = to_u32(lowered.scratch.size());
+  lowered.scratch.insert(lowered.scratch.end(), 2, sizeof(float));
+  const Operand given_largest = Operand::scratch(largest), value_largest = Operand::scratch(largest + 1);
   // Where v is a part of a projection's output it is all of that whose largest is found.
-  for (const auto& [input, largest] :
+  for (const auto& [input, into] :
        {std::pair{out_gradient, given_largest}, {attention_input::v, value_largest}}) {
     append_magnitude(context, lowered, DType::f32, Operand::input(input),
-                     context.input(input).shape.elements(), largest);
+                     context.input(input).shape.elements(), into);
   }
 
   const AttentionSide queries = query_side(context), keys = key_side(context);
@@ -286,8 +286,7 @@ Lowered lower_attention_gradient_coopmat(const LowerContext& context) {
                          Operand::input(own.values_at),
                          Operand::input(other.keys_at),
                          Operand::input(other.values_at),
-                         Operand::input(lse),
-                         deltas,
+                         statistics,
                          given_largest,
                          value_largest,
                          first,
