@@ -48,5 +48,10 @@ target_include_directories(vitrine-desktop PRIVATE ${PROJECT_BINARY_DIR}/shaders
 target_link_libraries(vitrine-desktop PRIVATE vitrine_desktop_engine vitrine_train vitrine_options VitrineImGui::glfw glfw vitrine_cli11
                                               nlohmann_json::nlohmann_json)
 target_compile_definitions(vitrine-desktop PRIVATE VITRINE_VERSION="${PROJECT_VERSION}" GLFW_INCLUDE_NONE)
+if(WIN32)
+  set_target_properties(vitrine-desktop PROPERTIES WIN32_EXECUTABLE ON)  # no console beside the window
+  target_sources(vitrine-desktop PRIVATE windows/vitrine-desktop.rc)
+  set_source_files_properties(windows/vitrine-desktop.rc PROPERTIES INCLUDE_DIRECTORIES ${VITRINE_ICON_FOLDER})
+endif()
 vitrine_precompile(vitrine-desktop)
 vitrine_optimise(vitrine-desktop -O1)

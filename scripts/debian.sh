@@ -34,3 +34,29 @@ download_sources() {
   apt-get "${from[@]}" source --download-only --tar-only "${@/%//$suite}" >download.log 2>&1 \
     || { cat download.log >&2; fail "apt-get could not download the sources of $*"; }
 }
+
+# unpack_source NAME: the tarball of a source package's own, which lies in this folder, into the folder NAME.
+unpack_source() {
+  local archive=("$1"_*.orig.tar.[xg]z)
+  mkdir -p "$1"
+  tar -xf "${archive[0]}" -C "$1" --strip-components=1
+}
+
+# build_source NAME INTO OPTION...: what the CMake project in the folder NAME builds with these options of CMake goes to INTO.
+build_source() {
+  local name=$1 into=$2
+  shift 2
+  {
+    cmake -S "$name" -B "$name/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$into" \
+      -DCMAKE_INSTALL_LIBDIR:PATH="$into/lib" -DBUILD_SHARED_LIBS=OFF "$@"
+    ninja -C "$name/build" install
+  } >"$name.log" 2>&1 || { tail -n 30 "$name.log" >&2; fail "$name's build failed (its last lines are above)"; }
+}
+
+# keep_built BUILT FOLDER: what was built in a temporary folder, whole or not at all, to where it is kept.
+keep_built() {
+  grep -rlF "$1" "$1/lib" | xargs --no-run-if-empty sed -i "s|$1|$2|g"
+  mkdir -p "$(dirname "$2")"
+  cp -a "$1" "$2.$$"
+  mv "$2.$$" "$2"
+}

@@ -10,6 +10,7 @@
 #include "images/png_writer.h"
 #include "runtime/util/error.h"
 #include "runtime/util/paths.h"
+#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset.h"
 #include "train/digits/digit_files.h"
@@ -88,7 +89,7 @@ void digits(const DigitsFlags& flags, const CommonOptions& common) {
       throw Error(ErrorCode::usage,
                   "--fonts: found no " + shown(place) + ", expected a font file or a folder of some");
   }
-  if (places.empty()) places = font_folders();
+  if (places.empty()) places = system::font_folders();
   DigitFonts fonts = find_digit_fonts(places, flags.test_fonts, {}, set.characters);
   if (flags.seen_fonts) fonts.test = fonts.train;
   Progress progress("pictures", uint64_t{set.train} + set.test);

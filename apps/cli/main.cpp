@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   try {
     CLI::App app{"Vitrine runs, explains and trains Vision Transformers on any GPU through Vulkan.",
                  "vitrine"};
+    app.allow_windows_style_options(false);  // a path may begin with a slash
     app.set_version_flag("--version", "vitrine " VITRINE_VERSION);
     // None: whoever types the program's name alone is shown what there is.
     app.require_subcommand(0, 1);

@@ -1,17 +1,19 @@
 // vitrine-desktop: reads the command line, opens the window, and turns failures into exit statuses.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
 #include "apps/desktop/app.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "runtime/util/unfinished.h"
 
 namespace {
 
 int fail(int status, const char* what) {
-  std::fprintf(stderr, "vitrine-desktop: %s\n", what);
+  vitrine::system::say_failure("vitrine-desktop", what);
   return status;
 }
 
@@ -34,6 +36,7 @@ int main(int argc, char** argv) {
   vitrine::remove_unfinished_on_signals();
   try {
     CLI::App command{"vitrine-desktop shows what a Vision Transformer sees.", "vitrine-desktop"};
+    command.allow_windows_style_options(false);  // a path may begin with a slash
     command.set_version_flag("--version", "vitrine-desktop " VITRINE_VERSION);
     AppOptions options;
     std::string size = "1280x800", theme = "dark";
@@ -66,7 +69,9 @@ int main(int argc, char** argv) {
                        "Write a line a frame as CSV: what it took on the UI's thread");
     command.add_flag("--script-help", list_actions, "List the actions of scripts");
     try {
-      command.parse(argc, argv);
+      std::vector<std::string> words = vitrine::system::begin_program(argc, argv);
+      std::ranges::reverse(words);  // as CLI11 takes them
+      command.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return command.exit(error);  // --help and --version
       return fail(static_cast<int>(vitrine::ErrorCode::usage), error.what());

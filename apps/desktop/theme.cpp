@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "runtime/util/system.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -58,27 +61,33 @@ ImVec4 mixed(ImU32 a, ImU32 b, float share) {
   return {std::lerp(from.x, to.x, share), std::lerp(from.y, to.y, share), std::lerp(from.z, to.z, share), 1};
 }
 
-fs::path first_file(std::span<const char* const> candidates) {
+// Below the system's folders of fonts, of Linux's distributions, macOS and Windows.
+constexpr std::array text_fonts{"truetype/dejavu/DejaVuSans.ttf",
+                                "TTF/DejaVuSans.ttf",
+                                "dejavu-sans-fonts/DejaVuSans.ttf",
+                                "truetype/noto/NotoSans-Regular.ttf",
+                                "truetype/liberation/LiberationSans-Regular.ttf",
+                                "Supplemental/Arial.ttf",
+                                "segoeui.ttf",
+                                "tahoma.ttf"};
+constexpr std::array mono_fonts{"truetype/dejavu/DejaVuSansMono.ttf",
+                                "TTF/DejaVuSansMono.ttf",
+                                "dejavu-sans-mono-fonts/DejaVuSansMono.ttf",
+                                "truetype/liberation/LiberationMono-Regular.ttf",
+                                "Supplemental/Courier New.ttf",
+                                "consola.ttf",
+                                "cour.ttf"};
+
+fs::path first_file(std::span<const char* const> names) {
+  const std::vector<fs::path> folders = system::font_folders();
   std::error_code none;
-  for (const char* candidate : candidates) {
-    if (fs::is_regular_file(candidate, none)) return candidate;
+  for (const char* name : names) {
+    for (const fs::path& folder : folders) {
+      if (fs::is_regular_file(folder / name, none)) return folder / name;
+    }
   }
   return {};
 }
-
-constexpr std::array text_fonts{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-                                "/usr/share/fonts/TTF/DejaVuSans.ttf",
-                                "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
-                                "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
-                                "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
-                                "/System/Library/Fonts/Supplemental/Arial.ttf",
-                                "C:\\Windows\\Fonts\\segoeui.ttf"};
-constexpr std::array mono_fonts{"/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf",
-                                "/usr/share/fonts/TTF/DejaVuSansMono.ttf",
-                                "/usr/share/fonts/dejavu-sans-mono-fonts/DejaVuSansMono.ttf",
-                                "/usr/share/fonts/truetype/liberation/LiberationMono-Regular.ttf",
-                                "/System/Library/Fonts/Supplemental/Courier New.ttf",
-                                "C:\\Windows\\Fonts\\consola.ttf"};
 
 // Latin, Greek and Cyrillic letters, which labels and file names have, and the signs that the panels use.
 constexpr std::array<ImWchar, 13> glyphs{0x0020, 0x024f, 0x0370, 0x03ff, 0x0400, 0x04ff, 0x2010,

@@ -96,10 +96,14 @@ bool stderr_is_terminal();
 // For a program's main(): its arguments in UTF-8, without the program's own name. What it prints from now on
 // arrives as it is printed.
 std::vector<std::string> begin_program(int count, char** values);
+// For its end: "PROGRAM: SENTENCE" on stderr, or in a box where it was started without one, as from a
+// desktop.
+void say_failure(const std::string& program, const std::string& sentence);
 // A variable of the environment in UTF-8, null where it isn't set. HOME is the user's folder on every system.
 const char* variable(const char* name);
 // Where programs keep what they can make again, a folder for each; none where nothing says.
 std::optional<std::filesystem::path> user_cache();
+// Where this system keeps its fonts.
 std::vector<std::filesystem::path> font_folders();
 // The running program's own file; empty where it can't be told.
 std::filesystem::path program();

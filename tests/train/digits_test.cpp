@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "tests/support/system_fonts.h"
 #include "tests/train/sample_files.h"
 #include "train/digits/digit_files.h"
@@ -124,7 +125,7 @@ TEST_CASE("the system's fonts are split so that no family is in both parts") {
       }
     }
   }
-  std::vector<std::filesystem::path> folders = font_folders();
+  std::vector<std::filesystem::path> folders = system::font_folders();
   std::ranges::reverse(folders);
   const DigitFonts again = find_digit_fonts(folders);
   CHECK(files_of(again.train) == files_of(fonts.train));
@@ -190,14 +191,15 @@ TEST_CASE("test fonts can be named, and names that nothing has are refused") {
   std::string name = fonts.train[0].faces[0].family;
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const DigitFonts named = find_digit_fonts(font_folders(), std::vector{name});
+  const DigitFonts named = find_digit_fonts(system::font_folders(), std::vector{name});
   CHECK(files_of(named.test) == files_of({fonts.train[0]}));
-  CHECK_THROWS_AS(find_digit_fonts(font_folders(), std::vector<std::string>{"no such family"}), Error);
+  CHECK_THROWS_AS(find_digit_fonts(system::font_folders(), std::vector<std::string>{"no such family"}),
+                  Error);
   std::vector<std::string> all;
   for (const auto* part : {&fonts.train, &fonts.test}) {
     for (const FaceGroup& group : *part) all.push_back(group.faces[0].family);
   }
-  CHECK_THROWS_AS(find_digit_fonts(font_folders(), all), Error);
+  CHECK_THROWS_AS(find_digit_fonts(system::font_folders(), all), Error);
 }
 
 TEST_CASE("a folder without fonts is an error that says what to install") {

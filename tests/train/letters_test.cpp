@@ -11,6 +11,7 @@
 
 #include "images/image.h"
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "tests/support/temporary_folder.h"
 #include "train/data/dataset.h"
 #include "train/digits/digit_files.h"
@@ -28,7 +29,7 @@ constexpr const char* letters = "ABCDEFGHIJ";
 const DigitFonts& letter_fonts() {
   static const DigitFonts fonts = [] {
     try {
-      return find_digit_fonts(font_folders(), {}, {}, letters);
+      return find_digit_fonts(system::font_folders(), {}, {}, letters);
     } catch (const Error&) {
       return DigitFonts{};
     }
@@ -57,7 +58,7 @@ std::map<std::string, std::string> files_in(const fs::path& folder) {
 
 TEST_CASE("letters come from the fonts that digits come from, held back as with these") {
   const DigitFonts& fonts = letter_fonts();
-  const DigitFonts digits = find_digit_fonts(font_folders());
+  const DigitFonts digits = find_digit_fonts(system::font_folders());
   CHECK(std::ranges::includes(names_of(digits.train), names_of(fonts.train)));
   CHECK(std::ranges::includes(names_of(digits.test), names_of(fonts.test)));
   for (const auto* groups : {&fonts.train, &fonts.test}) {
@@ -66,7 +67,7 @@ TEST_CASE("letters come from the fonts that digits come from, held back as with 
     }
   }
   // A letter that no font's designer has thought of is in none of them.
-  CHECK_THROWS_MATCHES(find_digit_fonts(font_folders(), {}, {}, "A\x01"), Error,
+  CHECK_THROWS_MATCHES(find_digit_fonts(system::font_folders(), {}, {}, "A\x01"), Error,
                        MessageMatches(ContainsSubstring("all of the characters")));
 }
 
@@ -185,7 +186,7 @@ TEST_CASE("characters that can't be drawn or told apart are refused") {
   refuse({.train = 5, .test = 0, .size = 32, .format = DigitFormat::cifar10, .characters = "ABC"},
          "ten classes");
   // MNIST's format takes any number of them.
-  const DigitFonts three = find_digit_fonts(font_folders(), {}, {}, "AB7");
+  const DigitFonts three = find_digit_fonts(system::font_folders(), {}, {}, "AB7");
   write_digits(folder / "three", three, {.train = 60, .test = 0, .characters = "AB7"});
   CHECK(open_dataset(folder / "three", Split::train)->classes() == 3);
   // A folder of IDX files is none for pictures.

@@ -18,7 +18,6 @@
 
 #include "runtime/util/error.h"
 #include "runtime/util/mapped_file.h"
-#include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -376,8 +375,6 @@ void split(DigitFonts& fonts, std::vector<FaceGroup> groups, std::span<const std
 }
 
 }  // namespace
-
-std::vector<Path> font_folders() { return system::font_folders(); }
 
 DigitFonts find_digit_fonts(std::span<const Path> places, std::span<const std::string> test_families,
                             const std::function<void()>& looking, std::string_view characters) {

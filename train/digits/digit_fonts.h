@@ -38,9 +38,6 @@ struct DigitFonts {
   uint64_t skipped = 0;  // faces without ten digits that look like digits, or without a character
 };
 
-// Where this system keeps its fonts.
-std::vector<std::filesystem::path> font_folders();
-
 // Reads all .ttf, .otf and .ttc files of the folders (and the folders in them), and files that are named
 // themselves, and holds every fourth group back for testing; or those that a name of `test_families` is the
 // beginning of, in any case. Fonts that can't be read are left out. The same files give the same answer, in

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "train/data/dataset.h"
 
 namespace vitrine::desktop {
@@ -29,7 +30,7 @@ std::filesystem::path drawn_digits(const std::filesystem::path& cache, const Dig
   const std::filesystem::path folder = cache / name;
   if (holds(folder, set)) return folder;
   progress(0);
-  const DigitFonts fonts = find_digit_fonts(font_folders(), {}, [&] { progress(0); });
+  const DigitFonts fonts = find_digit_fonts(system::font_folders(), {}, [&] { progress(0); });
   const double all = double{1} * set.train + set.test;
   write_digits(folder, fonts, set, [&](uint64_t done) { progress(static_cast<double>(done) / all); });
   return folder;

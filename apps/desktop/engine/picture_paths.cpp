@@ -16,6 +16,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view blanks = " \t\r\n\v\f";
 
+// Where folders end with a backslash, it says nothing of what follows, and addresses have a slash before the
+// drive.
+constexpr bool backslashes_are_folders = fs::path::preferred_separator == '\\';
+
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
@@ -57,6 +61,7 @@ fs::path path_of_address(std::string_view address) {
                   in_quotes(address) + ": found a file of another machine, expected one of this one");
     }
   }
+  if (backslashes_are_folders && rest.size() > 2 && rest[2] == ':') rest.remove_prefix(1);
   return percent_decoded(rest);
 }
 
@@ -88,7 +93,7 @@ std::string take_word(std::string_view& line) {
       quote = c;
     } else if (blanks.find(c) != std::string_view::npos) {
       break;
-    } else if (c == '\\' && i + 1 < line.size()) {
+    } else if (!backslashes_are_folders && c == '\\' && i + 1 < line.size()) {
       word += line[++i];
     } else {
       word += c;
@@ -100,6 +105,7 @@ std::string take_word(std::string_view& line) {
 
 // Without the backslashes in front of characters that mean something to a shell.
 std::string without_escapes(std::string_view line) {
+  if (backslashes_are_folders) return std::string(line);
   std::string plain;
   for (size_t i = 0; i < line.size(); ++i) {
     constexpr std::string_view special = " \t'\"\\()[]{}&;$!*?<>|#`~";
@@ -135,7 +141,7 @@ std::string_view take_digits(std::string_view text, size_t& at) {
   return text.substr(first, at - first);
 }
 
-bool path_before(const fs::path& a, const fs::path& b) { return comes_before(a.native(), b.native()); }
+bool path_before(const fs::path& a, const fs::path& b) { return comes_before(a.string(), b.string()); }
 
 }  // namespace
 

@@ -220,6 +220,10 @@ std::vector<std::string> begin_program(int count, char** values) {
   return {values + std::min(count, 1), values + count};
 }
 
+void say_failure(const std::string& program, const std::string& sentence) {
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), sentence.c_str());
+}
+
 const char* variable(const char* name) { return std::getenv(name); }
 
 std::optional<std::filesystem::path> user_cache() {

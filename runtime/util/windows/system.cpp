@@ -270,7 +270,17 @@ bool stderr_is_terminal() {
   return SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0;
 }
 
+namespace {
+
+bool has_stderr() { return GetFileType(GetStdHandle(STD_ERROR_HANDLE)) != FILE_TYPE_UNKNOWN; }
+
+}  // namespace
+
 std::vector<std::string> begin_program(int, char**) {
+  // A program with a window has none of its own: the shell's that started it.
+  if (!has_stderr() && AttachConsole(ATTACH_PARENT_PROCESS)) {
+    for (FILE* stream : {stdout, stderr}) static_cast<void>(std::freopen("CONOUT$", "w", stream));
+  }
   SetConsoleOutputCP(CP_UTF8);
   // Else each end of a line would become two bytes.
   for (FILE* stream : {stdout, stderr}) _setmode(_fileno(stream), _O_BINARY);
@@ -280,6 +290,15 @@ std::vector<std::string> begin_program(int, char**) {
   for (int i = 1; i < count; ++i) result.push_back(utf8_of(values[i]));
   LocalFree(values);
   return result;
+}
+
+void say_failure(const std::string& program, const std::string& sentence) {
+  if (has_stderr()) {
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), sentence.c_str());
+  } else {
+    MessageBoxW(nullptr, std::filesystem::path(sentence).c_str(), std::filesystem::path(program).c_str(),
+                MB_ICONERROR);
+  }
 }
 
 const char* variable(const char* name) {
