@@ -1,14 +1,13 @@
 // vitrine train --model without a configuration: a model that was trained before is taught other classes.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "images/png_writer.h"
 #include "model/files/safetensors.h"
@@ -158,13 +157,13 @@ TEST_CASE("a part of a model that is trained goes on to the same bytes, with the
   for (int killed = 0;;) {
     test::RunningCommand command(bands.arguments("out", often));
     if (killed < 3) {
-      usleep(static_cast<useconds_t>(300'000 + random() % 600'000));
-      command.send(SIGKILL);
+      std::this_thread::sleep_for(std::chrono::microseconds(300'000 + random() % 600'000));
+      command.kill();
     }
     const test::CommandResult result = command.wait();
     INFO(result.err);
     if (result.status == 0) break;
-    REQUIRE(result.status == 128 + SIGKILL);
+    REQUIRE(result.status == test::killed_status);
     ++killed;
   }
   CHECK(bands.model("out") == bands.model("whole"));

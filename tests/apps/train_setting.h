@@ -2,15 +2,14 @@
 // share.
 #pragma once
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/command.h"
@@ -82,13 +81,13 @@ inline void train_through_kills(const std::vector<std::string>& arguments, std::
   do {
     RunningCommand command(arguments);
     if (killed < most) {
-      usleep(static_cast<useconds_t>(random() % 700'000));
-      command.send(SIGKILL);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 700'000));
+      command.kill();
     }
     result = command.wait();
-    if (result.status == 128 + SIGKILL) ++killed;
+    if (result.status == killed_status) ++killed;
     INFO(result.err);
-    REQUIRE((result.status == 0 || result.status == 128 + SIGKILL));
+    REQUIRE((result.status == 0 || result.status == killed_status));
   } while (result.status != 0);
 }
 

@@ -1,14 +1,14 @@
 // vitrine train and eval as a user calls them, and what is left when they are killed.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
+#include <thread>
 
 #include "model/families/families.h"
 #include "model/files/safetensors_writer.h"
@@ -159,7 +159,8 @@ TEST_CASE("Ctrl-C saves and says how to go on") {
   const Setting setting;
   REQUIRE(setting.train("whole", {"--epochs", "40"}).status == 0);
   test::RunningCommand command(setting.arguments("out", {"--epochs", "40"}));
-  while (std::ranges::count(command.out_so_far(), '\n') < 2) usleep(1000);
+  while (std::ranges::count(command.out_so_far(), '\n') < 2)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   command.send(SIGINT);
   const test::CommandResult stopped = command.wait();
   INFO(stopped.err);

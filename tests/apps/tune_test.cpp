@@ -1,13 +1,12 @@
 // vitrine tune as a user calls it, and what the other commands make of what it keeps.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/npy.h"
@@ -140,11 +139,12 @@ TEST_CASE("a self-test that is killed leaves what it found until then") {
   // However long the device takes for the first ones; where it is through with all of them, it has kept them,
   // too.
   const std::filesystem::path kept = cache.path() / kernel_choices_name(device);
-  while (!std::filesystem::exists(kept) && doctor.is_running()) usleep(20'000);
-  doctor.send(SIGKILL);
+  while (!std::filesystem::exists(kept) && doctor.is_running())
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  doctor.kill();
   const test::CommandResult result = doctor.wait();
   INFO(result.err);
-  CHECK((result.status == 128 + SIGKILL || result.status == 0));
+  CHECK((result.status == test::killed_status || result.status == 0));
   const KernelChoices found =
       load_kernel_choices(device, [](const std::string& sentence) { FAIL_CHECK(sentence); }, cache.path());
   CHECK_FALSE(found.certificates.empty());

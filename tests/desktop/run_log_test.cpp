@@ -1,8 +1,6 @@
 // Curves of trainings that others make: what is read of their logs, also while these grow and are cut.
 #include "apps/desktop/engine/run_log.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
@@ -17,6 +15,7 @@
 
 #include "apps/desktop/engine/run_watch.h"
 #include "runtime/util/error.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 #include "train/logs/training_log.h"
 
@@ -221,7 +220,7 @@ TEST_CASE("a folder of pictures may hold another log") {
 
 TEST_CASE("a pipe instead of a log is refused and never waited for") {
   const test::TemporaryFolder folder;
-  REQUIRE(mkfifo((folder / "log.csv").c_str(), 0600) == 0);
+  test::make_pipe(folder / "log.csv");
   RunFollower follower(folder.path());
   CHECK_THROWS_MATCHES(follower.read_more(), Error, MessageMatches(ContainsSubstring("no regular file")));
   CHECK(!is_run_folder(folder.path()));

@@ -1,9 +1,6 @@
 #include "images/png_writer.h"
 
-#include <sys/resource.h>
-
 #include <catch2/catch_test_macros.hpp>
-#include <csignal>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,7 +8,6 @@
 
 #include "images/image.h"
 #include "runtime/util/error.h"
-#include "tests/support/corpus.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
@@ -77,22 +73,6 @@ TEST_CASE("a PNG that cannot be written leaves nothing behind") {
   CHECK(code(folder / "none" / "x.png") == ErrorCode::failed);
   CHECK(code(folder.path()) == ErrorCode::failed);
   CHECK(folder.names().empty());
-}
-
-// What the file says about a full disk passes through libpng unharmed.
-TEST_CASE("a PNG that does not fit on the disk leaves what was there") {
-  const TemporaryFolder folder;
-  folder.file("x.png", "old");
-  const Outcome outcome = run_apart([&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{.rlim_cur = 10'000, .rlim_max = 10'000};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    write_png(folder / "x.png", 300, 300, 3, noise(270'000));
-  });
-  CHECK(outcome.code == ErrorCode::failed);
-  CHECK(outcome.message == "cannot write " + (folder / "x.png").string() + ": File too large");
-  CHECK(folder.names() == std::vector<std::string>{"x.png"});
-  CHECK(read_whole_file(folder / "x.png") == "old");
 }
 
 }  // namespace

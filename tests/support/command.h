@@ -1,9 +1,8 @@
 // Runs a program as a user would, and keeps what it said.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +10,8 @@
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::test {
+
+constexpr int killed_status = 137;  // the status of a program that was
 
 struct CommandResult {
   int status = -1;  // exit status; 128 + the signal when one ended it
@@ -29,7 +30,9 @@ class RunningCommand {
   RunningCommand(const RunningCommand&) = delete;
   RunningCommand& operator=(const RunningCommand&) = delete;
 
+  // Skips where there are no signals.
   void send(int signal);
+  void kill();
   bool is_running() const;
   // What it has written to stdout by now.
   std::string out_so_far() const;
@@ -38,7 +41,8 @@ class RunningCommand {
  private:
   // Output goes to files: two pipes that fill up would need to be read at the same time.
   TemporaryFolder folder_;
-  pid_t child_ = -1;
+  static constexpr intptr_t none = -1;
+  intptr_t child_ = none;  // its number, or on Windows its handle
 };
 
 CommandResult run_command(const std::vector<std::string>& arguments,

@@ -32,6 +32,7 @@ struct Outcome {
   size_t peak_bytes = 0;          // the most memory that it had at a time
 };
 
+// In a process of its own, where the system can fork.
 Outcome run_apart(const std::function<void()>& action);
 
 // Fails the running test unless the outcome is a bad file, told in one line that has `word` and

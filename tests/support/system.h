@@ -28,6 +28,10 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
 
 // A symbolic link, or what depends on one is skipped: on Windows they take a right that few have.
 void make_link(const std::filesystem::path& to, const std::filesystem::path& link);
+// The name again, or what depends on one that is not UTF-8 is skipped: Windows has none.
+std::string name_beyond_unicode(const std::string& name);
+// Likewise a pipe among files.
+void make_pipe(const std::filesystem::path& path);
 // Skips where a folder's time can't be set.
 void set_time(const std::filesystem::path& path, std::filesystem::file_time_type time);
 

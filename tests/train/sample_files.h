@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -80,9 +81,12 @@ inline std::string refusal_of(const TemporaryFolder& folder, Split split = Split
     const std::string message = error.what();
     if (error.code() != ErrorCode::bad_file) return "another kind of error: " + message;
     if (message.find('\n') != std::string::npos) return "two lines: " + message;
-    // Relative to the folder, so that tests can spell all of it.
+    // Relative to the folder and with slashes, so that tests can spell all of it.
     const std::string prefix = folder.path().string();
-    return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+    if (!message.starts_with(prefix)) return message;
+    const size_t end = std::min(message.find_first_of(":, ", prefix.size()), message.size());
+    const std::filesystem::path name = message.substr(prefix.size(), end - prefix.size());
+    return name.generic_string() + message.substr(end);
   }
   return "opened";
 }

@@ -6,14 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 
 namespace vitrine::test {
+
+static_assert(killed_status == 128 + SIGKILL);
 
 RunningCommand::RunningCommand(const std::vector<std::string>& arguments,
                                const std::map<std::string, std::string>& environment) {
@@ -48,12 +46,14 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments,
 }
 
 RunningCommand::~RunningCommand() {
-  if (child_ < 0) return;
-  kill(child_, SIGKILL);
-  waitpid(child_, nullptr, 0);
+  if (child_ == none) return;
+  kill();
+  waitpid(static_cast<pid_t>(child_), nullptr, 0);
 }
 
-void RunningCommand::send(int signal) { kill(child_, signal); }
+void RunningCommand::send(int signal) { ::kill(static_cast<pid_t>(child_), signal); }
+
+void RunningCommand::kill() { send(SIGKILL); }
 
 bool RunningCommand::is_running() const {
   siginfo_t ended{};
@@ -61,35 +61,18 @@ bool RunningCommand::is_running() const {
          ended.si_pid == 0;
 }
 
-std::string RunningCommand::out_so_far() const {
-  const std::filesystem::path file = folder_ / "out";
-  return std::filesystem::exists(file) ? read_whole_file(file) : "";
-}
-
 CommandResult RunningCommand::wait() {
   int status = 0;
   rusage usage{};
-  if (wait4(child_, &status, 0, &usage) != child_) throw std::runtime_error("wait4 failed");
-  child_ = -1;
+  if (wait4(static_cast<pid_t>(child_), &status, 0, &usage) != child_)
+    throw std::runtime_error("wait4 failed");
+  child_ = none;
   CommandResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.peak_bytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
   result.out = read_whole_file(folder_ / "out");
   result.err = read_whole_file(folder_ / "err");
   return result;
-}
-
-CommandResult run_command(const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& environment) {
-  return RunningCommand(arguments, environment).wait();
-}
-
-void check_failure(const CommandResult& result, int status, const std::vector<std::string>& words) {
-  INFO(result.err);
-  CHECK(result.status == status);
-  CHECK(result.out.empty());
-  CHECK(std::ranges::count(result.err, '\n') == 1);
-  for (const std::string& word : words) CHECK_THAT(result.err, Catch::Matchers::ContainsSubstring(word));
 }
 
 }  // namespace vitrine::test

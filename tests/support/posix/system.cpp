@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
+#include <stdexcept>
 #include <string_view>
 
 namespace vitrine::test {
@@ -15,6 +17,12 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
     unsetenv(name.c_str());
   }
 }
+
+void make_pipe(const std::filesystem::path& path) {
+  if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("cannot make the pipe " + path.string());
+}
+
+std::string name_beyond_unicode(const std::string& name) { return name; }
 
 const std::filesystem::path cache_below_home = ".cache";
 

@@ -24,8 +24,10 @@ const TemporaryFolder& scratch() {
   return folder;
 }
 
+// Another name each time: Windows keeps what is mapped from being written.
 SafetensorsFile open(const std::string& bytes) {
-  return SafetensorsFile(scratch().file("a.safetensors", bytes));
+  static int files = 0;
+  return SafetensorsFile(scratch().file(std::to_string(++files) + "a.safetensors", bytes));
 }
 
 std::string refusal_of(const std::string& bytes) {
