@@ -1,29 +1,28 @@
 #include "python/src/devices.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <map>
 #include <mutex>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 
 namespace vitrine::python {
 namespace {
 
 // The process that loaded drivers; 0: none did. It is written before any driver is loaded.
-std::atomic<pid_t> loaded_in = 0;
+std::atomic<uint64_t> loaded_in = 0;
 
 void claim_process() {
   require_unforked();
-  loaded_in = getpid();
+  loaded_in = system::process_number();
 }
 
 }  // namespace
 
 bool is_forked() {
-  const pid_t owner = loaded_in;
-  return owner != 0 && owner != getpid();
+  const uint64_t owner = loaded_in;
+  return owner != 0 && owner != system::process_number();
 }
 
 void require_unforked() {
