@@ -249,7 +249,10 @@ void read_modern(Capabilities& out, const InstanceFunctions& functions, VkPhysic
     out.max_subgroup_size = properties13.maxSubgroupSize;
     out.max_workgroup_subgroups = properties13.maxComputeWorkgroupSubgroups;
   }
-  if (coopmat.cooperativeMatrix && out.memory_model &&
+  // MoltenVK's compiler has to know a matrix's size before specialization constants tell it
+  // (https://github.com/KhronosGroup/MoltenVK/pull/2753).
+  const bool sizes_are_constants = out.driver_id != VK_DRIVER_ID_MOLTENVK;
+  if (coopmat.cooperativeMatrix && sizes_are_constants && out.memory_model &&
       (coopmat_properties.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
     out.cooperative_shapes = cooperative_shapes(functions, device);
     const bool f16 = std::ranges::any_of(out.cooperative_shapes, [](const CooperativeShape& shape) {
