@@ -6,6 +6,7 @@
 
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
+#include "runtime/util/overflow.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -171,10 +172,10 @@ class HeaderReader final : public JsonEvents {
     }
     const std::string what = std::string(name_of(tensor_.dtype)) + " of shape " + shape_text();
     uint64_t bits = 1;
-    bool overflows = false;
-    for (const uint64_t dim : tensor_.shape) overflows |= __builtin_mul_overflow(bits, dim, &bits);
-    overflows |= __builtin_mul_overflow(bits, bits_of(tensor_.dtype), &bits);
-    if (overflows) fail(tensor() + " is " + what + ", whose size overflows 64 bits");
+    bool fits = true;
+    for (const uint64_t dim : tensor_.shape) fits = fits && multiply(bits, dim);
+    if (!fits || !multiply(bits, bits_of(tensor_.dtype)))
+      fail(tensor() + " is " + what + ", whose size overflows 64 bits");
     if (bits % 8 != 0) fail(tensor() + " is " + what + ", which does not end at a whole byte");
     if (bits / 8 != end - begin) {
       fail(tensor() + " has " + std::to_string(end - begin) + " bytes, expected " + std::to_string(bits / 8) +

@@ -7,6 +7,7 @@
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
+#include "runtime/util/overflow.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -25,10 +26,9 @@ std::string json_string(const std::filesystem::path& path, const std::string& te
 
 void check(const std::filesystem::path& path, const TensorToWrite& tensor) {
   uint64_t bits = 1;
-  bool overflows = false;
-  for (const uint64_t dim : tensor.shape) overflows |= __builtin_mul_overflow(bits, dim, &bits);
-  overflows |= __builtin_mul_overflow(bits, bits_of(tensor.dtype), &bits);
-  if (overflows || bits % 8 != 0 || bits / 8 != tensor.data.size()) {
+  bool fits = true;
+  for (const uint64_t dim : tensor.shape) fits = fits && multiply(bits, dim);
+  if (!fits || !multiply(bits, bits_of(tensor.dtype)) || bits % 8 != 0 || bits / 8 != tensor.data.size()) {
     fail(path, "tensor " + in_quotes(tensor.name) + " has " + std::to_string(tensor.data.size()) +
                    " bytes, which do not fit its type and shape");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/util/error.h"
+#include "runtime/util/overflow.h"
 
 namespace vitrine {
 
@@ -31,7 +32,7 @@ Shape::Shape(std::span<const uint64_t> dims) : rank_(dims.size()) {
   uint64_t product = 1;
   for (const uint64_t dim : dims) {
     if (dim == 0) throw Error(ErrorCode::usage, "a tensor's shape " + to_string() + " holds a zero");
-    if (__builtin_mul_overflow(product, dim, &product) || product > (uint64_t{1} << 48)) {
+    if (!multiply(product, dim) || product > (uint64_t{1} << 48)) {
       throw Error(ErrorCode::usage, "a tensor of shape " + to_string() + " is larger than memory can be");
     }
   }

@@ -8,6 +8,7 @@
 
 #include "runtime/util/atomic_file.h"
 #include "runtime/util/error.h"
+#include "runtime/util/overflow.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -159,8 +160,7 @@ class HeaderParser {
     uint64_t value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       const auto digit = static_cast<uint64_t>(text_[at_] - '0');
-      if (__builtin_mul_overflow(value, uint64_t{10}, &value) ||
-          __builtin_add_overflow(value, digit, &value)) {
+      if (!multiply(value, 10) || !add(value, digit)) {
         fail("has a dimension that starts with " + in_quotes(text_.substr(begin, 24)) +
              ", larger than 64 bits can say");
       }
@@ -183,7 +183,7 @@ std::optional<uint64_t> data_size(NpyHeader& header) {
   uint64_t size = size_of(header.dtype);
   header.elements = 1;
   for (const uint64_t dim : header.shape) {
-    if (__builtin_mul_overflow(size, dim, &size)) return std::nullopt;
+    if (!multiply(size, dim)) return std::nullopt;
     header.elements *= dim;  // is no larger than size
   }
   return size;
