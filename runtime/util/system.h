@@ -108,6 +108,9 @@ std::vector<std::filesystem::path> font_folders();
 // The running program's own file; empty where it can't be told.
 std::filesystem::path program();
 
+// The calling thread's CPU time so far; nothing where no clock counts it in less than milliseconds.
+std::optional<double> thread_seconds();
+
 // Whether std::chrono::steady_clock is the clock that Vulkan calls VK_TIME_DOMAIN_CLOCK_MONOTONIC_KHR.
 extern const bool steady_clock_is_monotonic;
 

@@ -3,10 +3,10 @@
 #include <volk.h>
 
 #include <algorithm>
-#include <ctime>
 #include <limits>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 
 namespace vitrine::cli {
 namespace {
@@ -64,12 +64,7 @@ double seconds_of_reading_the_clock() {
 }  // namespace
 
 double thread_seconds() {
-#ifdef CLOCK_THREAD_CPUTIME_ID
-  timespec now{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  }
-#endif
+  if (const auto seconds = system::thread_seconds()) return *seconds;
   throw Error(ErrorCode::failed, "this system has no clock of a thread's CPU time, expected one to read");
 }
 

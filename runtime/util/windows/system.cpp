@@ -336,6 +336,9 @@ std::filesystem::path program() {
   return name;
 }
 
+// Windows counts it in ticks of 10 ms and more.
+std::optional<double> thread_seconds() { return std::nullopt; }
+
 const bool steady_clock_is_monotonic = false;
 
 }  // namespace vitrine::system
