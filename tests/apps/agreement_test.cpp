@@ -163,11 +163,12 @@ void check_agreement(const test::TemporaryFolder& folder, const std::vector<std:
   const auto trained = test::run_command(arguments);
   INFO(trained.err);
   REQUIRE(trained.status == 0);
-  // Kernels for GPUs may sum in another order in a batch of another size; those for CPUs don't, whatever the size.
+  // Kernels for GPUs may sum in another order in a batch of another size; those for CPUs don't, whatever the
+  // size.
   const bool any_size = test::has_cpu_kernels();
-  const auto evaluated = test::run_command(
-      {VITRINE_PROGRAM, "eval", "--data", folder / "data", "--model", folder / "run", "--predictions",
-       folder / "predictions.csv", "--batch", any_size ? "64" : classified_together});
+  const auto evaluated = test::run_command({VITRINE_PROGRAM, "eval", "--data", folder / "data", "--model",
+                                            folder / "run", "--predictions", folder / "predictions.csv",
+                                            "--batch", any_size ? "64" : classified_together});
   INFO(evaluated.err);
   REQUIRE(evaluated.status == 0);
   const auto tested = last_line(trained.out), figures = last_line(evaluated.out);
@@ -229,8 +230,8 @@ TEST_CASE("a training, eval and classify say the same of 200 pictures of odd sha
   }
   SECTION("from the digits' model, in grey and to its sides, and validated") {
     check_agreement(folder,
-                    {"--model", fs::path(VITRINE_TEST_DATA).parent_path() / "assets/digits",
-                     "--validate-every", "epoch", "--lr", "0.01"},
+                    {"--model", test::Path(VITRINE_TEST_DATA) / "../assets/digits", "--validate-every",
+                     "epoch", "--lr", "0.01"},
                     "run/best", false);
   }
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-const std::filesystem::path parity = std::filesystem::path(VITRINE_TEST_DATA) / "parity";
+const test::Path parity = test::Path(VITRINE_TEST_DATA) / "parity";
 
 test::CommandResult attention(const std::vector<std::string>& arguments) {
   std::vector<std::string> all{VITRINE_PROGRAM, "attention", "--dtype", "f32"};
@@ -230,7 +230,7 @@ TEST_CASE("vitrine attention counts one head and one layer as one") {
   test::test_device();
   const test::TemporaryFolder folder;
   const auto said = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {parity.parent_path() / "images" / "pictures" / "jpeg_403x301.jpg", "--arch",
+    more.insert(more.begin(), {parity / "../images/pictures/jpeg_403x301.jpg", "--arch",
                                "vit_tiny_patch16_224", "--image-size", "32", "--set", "dim=64", "--set",
                                "heads=1", "--set", "depth=1", "--out", folder / "heat.png"});
     const auto result = attention(more);

@@ -22,7 +22,7 @@ void write_photographs(const std::filesystem::path& folder) {
     const uint32_t width = 20 + i, height = 31 - i;
     std::vector<uint8_t> pixels(size_t{3} * width * height);
     for (size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<uint8_t>(p * (i + 7) / 5);
-    const std::filesystem::path into = folder / "train" / (i % 2 ? "odd" : "even");
+    const test::Path into = folder / "train" / (i % 2 ? "odd" : "even");
     std::filesystem::create_directories(into);
     write_png(into / (std::to_string(i) + ".png"), width, height, 3, pixels);
   }

@@ -21,9 +21,9 @@ using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 using Dims = std::vector<uint64_t>;
 
-const std::filesystem::path data = VITRINE_TEST_DATA;
-const std::filesystem::path pictures = data / "images" / "pictures";
-const std::filesystem::path fixtures = data / "parity" / "fixtures";
+const test::Path data = VITRINE_TEST_DATA;
+const test::Path pictures = data / "images" / "pictures";
+const test::Path fixtures = data / "parity" / "fixtures";
 
 test::CommandResult vitrine(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), VITRINE_PROGRAM);
@@ -41,7 +41,7 @@ std::vector<Json> json_lines(const std::string& text) {
 void copy_model(const Json& entry, const test::TemporaryFolder& folder) {
   for (const auto& file :
        std::filesystem::directory_iterator(fixtures / entry.at("fixture").get<std::string>())) {
-    const std::string name = file.path().filename();
+    const std::string name = file.path().filename().string();
     if (!name.ends_with(".npy") && name != "meta.json") std::filesystem::copy_file(file, folder / name);
   }
   if (!entry.at("preprocessor").is_null())

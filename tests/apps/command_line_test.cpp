@@ -12,8 +12,7 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-const std::filesystem::path picture =
-    std::filesystem::path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_8x8.jpg";
+const test::Path picture = test::Path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_8x8.jpg";
 
 test::CommandResult vitrine(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), VITRINE_PROGRAM);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/support/command.h"
+#include "tests/support/system.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {
@@ -62,7 +63,7 @@ TEST_CASE("vitrine devices takes --device and VITRINE_DEVICE") {
 }
 
 TEST_CASE("without a driver vitrine exits with 3 and says what to install") {
-  const test::CommandResult result = vitrine({"devices"}, {{"VK_DRIVER_FILES", "/nonexistent"}});
+  const test::CommandResult result = vitrine({"devices"}, {{"VK_DRIVER_FILES", test::no_driver_files()}});
   CHECK(result.status == 3);
   CHECK(result.out.empty());
   CHECK_THAT(result.err, StartsWith("vitrine: ") && ContainsSubstring("mesa-vulkan-drivers"));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/support/command.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "tests/support/validation_note.h"
@@ -18,7 +19,8 @@ using Catch::Matchers::ContainsSubstring;
 test::CommandResult doctor(std::vector<std::string> arguments) {
   const test::TemporaryFolder cache;
   arguments.insert(arguments.begin(), {VITRINE_PROGRAM, "doctor"});
-  return test::run_command(arguments, {{"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_VALIDATE", "sync"}});
+  return test::run_command(
+      arguments, {{"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_VALIDATE", test::usual_validation_name}});
 }
 
 }  // namespace
@@ -68,8 +70,7 @@ TEST_CASE("vitrine doctor --compile-only shows what the pipelines of a training'
 
 TEST_CASE("vitrine doctor --model shows how large the numbers of each layer get") {
   test::test_device();
-  const std::filesystem::path fixture =
-      std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "fixtures" / "timm_large_hidden";
+  const test::Path fixture = test::Path(VITRINE_TEST_DATA) / "parity" / "fixtures" / "timm_large_hidden";
   const std::string model = fixture / "model.safetensors", input = fixture / "input.npy";
   const test::CommandResult text = doctor({"--model", model, "--set", "heads=2"});
   CHECK(text.status == 0);

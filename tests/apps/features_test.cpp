@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-const std::filesystem::path parity = std::filesystem::path(VITRINE_TEST_DATA) / "parity";
+const test::Path parity = test::Path(VITRINE_TEST_DATA) / "parity";
 const std::string model =
     parity / "fixtures" / "timm_vit";  // 3 blocks of width 36, 4x4 patches, a class token
 

@@ -21,7 +21,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinRel;
 
-const std::filesystem::path digits = std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "assets/digits";
+const test::Path digits = test::Path(VITRINE_TEST_DATA).parent_path() / "assets/digits";
 
 // Grey pictures of two or three classes: a bright band above, below, or in the middle.
 void write_bands(const test::TemporaryFolder& folder, const std::string& to,
@@ -30,7 +30,7 @@ void write_bands(const test::TemporaryFolder& folder, const std::string& to,
   std::vector<uint8_t> pixels(side * side);
   for (const char* part : {"train", "test"}) {
     for (size_t label = 0; label < names.size(); ++label) {
-      const std::filesystem::path at = std::filesystem::path(folder / to) / part / names[label];
+      const test::Path at = std::filesystem::path(folder / to) / part / names[label];
       std::filesystem::create_directories(at);
       for (int i = 0; i < 12; ++i) {
         for (uint32_t p = 0; p < pixels.size(); ++p) {

@@ -21,7 +21,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 
-const std::filesystem::path parity = std::filesystem::path(VITRINE_TEST_DATA) / "parity";
+const test::Path parity = test::Path(VITRINE_TEST_DATA) / "parity";
 
 test::CommandResult inspect(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {VITRINE_PROGRAM, "inspect"});
@@ -88,7 +88,7 @@ void write_attention(const std::filesystem::path& path, const Attention& module,
 TEST_CASE("the walk through Attention(512) with 10 tokens shows PyTorch's numbers") {
   test::test_device();  // skips without a device
   const test::TemporaryFolder folder;
-  const std::filesystem::path fixture = parity / "modules" / "attention_512";
+  const test::Path fixture = parity / "modules" / "attention_512";
   const std::string file = folder / "attention.safetensors", tokens = fixture / "input.npy";
   write_attention(file, Attention({.dim = 512, .heads = 8, .qkv_bias = false, .init = InitRule::torch}),
                   read_json(fixture / "meta.json").at("seed"));
@@ -136,9 +136,9 @@ TEST_CASE("the walk through a model's block shows PyTorch's numbers") {
   test::test_device();
   for (const char* name : {"walk_timm_vit", "walk_timm_patch_norm"}) {
     INFO(name);
-    const std::filesystem::path fixture = parity / "modules" / name;
+    const test::Path fixture = parity / "modules" / name;
     const Json meta = read_json(fixture / "meta.json");
-    const std::filesystem::path model = parity / "fixtures" / meta.at("model").get<std::string>();
+    const test::Path model = parity / "fixtures" / meta.at("model").get<std::string>();
     std::vector<std::string> arguments{model,
                                        "--trace",
                                        model / "input.npy",
@@ -165,7 +165,7 @@ TEST_CASE("the walk's weights are the libraries', whatever goes into the scores"
   for (const char* name : {"timm_beit", "hf_beit", "timm_relative", "timm_dinov3", "hf_dinov3",
                            "timm_eva02_clip", "timm_rope_mixed", "timm_pe_core", "timm_parallel"}) {
     INFO(name);
-    const std::filesystem::path model = parity / "fixtures" / name;
+    const test::Path model = parity / "fixtures" / name;
     const NpyFile file(parity / "maps" / name /
                        "attention.npy");  // [layers, heads, tokens, tokens] of the last image
     const std::vector<float> weights = file.values<float>();
@@ -192,7 +192,7 @@ TEST_CASE("the walk's weights are the libraries', whatever goes into the scores"
 TEST_CASE("the walk goes through all attentions of a block, and through both softmaxes of a head") {
   test::test_device();
   const auto step_of = [](const char* fixture, const std::string& called) {
-    const std::filesystem::path model = parity / "fixtures" / fixture;
+    const test::Path model = parity / "fixtures" / fixture;
     const auto result =
         inspect({model, "--trace", model / "input.npy", "--layer", "1", "--json", "--dtype", "f32"});
     INFO(result.err);
@@ -237,7 +237,7 @@ TEST_CASE("an attention with its own widths and without a projection can be walk
   for (const auto& [name, set] :
        {std::pair{"attention_widths", "heads=3"}, std::pair{"attention_no_projection", "heads=4"}}) {
     INFO(name);
-    const std::filesystem::path fixture = parity / "modules" / name;
+    const test::Path fixture = parity / "modules" / name;
     std::vector<std::string> arguments{fixture / "weights.safetensors",
                                        "--trace",
                                        fixture / "input.npy",
@@ -275,9 +275,8 @@ TEST_CASE("an attention with its own widths and without a projection can be walk
 TEST_CASE("the walk of a picture is that of its preprocessed numbers") {
   test::test_device();
   const test::TemporaryFolder folder;
-  const std::filesystem::path model = parity / "fixtures" / "timm_vit";
-  const std::string picture =
-      std::filesystem::path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_403x301.jpg";
+  const test::Path model = parity / "fixtures" / "timm_vit";
+  const std::string picture = test::Path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_403x301.jpg";
   const std::string numbers = folder / "x.npy";
   for (const std::string profile : {"", "clip"}) {
     INFO(profile);
@@ -302,7 +301,7 @@ TEST_CASE("the walk of a picture is that of its preprocessed numbers") {
 }
 
 TEST_CASE("vitrine inspect shows an attention alone") {
-  const std::filesystem::path file = parity / "modules" / "attention" / "weights.safetensors";
+  const test::Path file = parity / "modules" / "attention" / "weights.safetensors";
   const auto text = inspect({file, "--set", "heads=3"});
   INFO(text.err);
   REQUIRE(text.status == 0);
@@ -315,8 +314,8 @@ TEST_CASE("vitrine inspect shows an attention alone") {
 }
 
 TEST_CASE("vitrine inspect --trace says in one sentence what is wrong") {
-  const std::filesystem::path model = parity / "fixtures" / "timm_vit";
-  const std::filesystem::path attention = parity / "modules" / "attention";
+  const test::Path model = parity / "fixtures" / "timm_vit";
+  const test::Path attention = parity / "modules" / "attention";
   const std::string file = attention / "weights.safetensors";
   check_failure(inspect({model, "--trace", model / "logits.npy"}), 4, {"logits.npy", "(B, 3, 32, 32)"});
   check_failure(inspect({model, "--trace", attention / "input.npy"}), 4, {"float32 (2, 7, 48)"});

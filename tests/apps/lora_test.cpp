@@ -84,19 +84,21 @@ TEST_CASE("vitrine train --train lora saves an adapter, which commands open and 
   CHECK(lines_of(merged.out).back().at("base") == (setting.folder / "base").string());
   CHECK(setting.eval("new/merged") == setting.eval("out"));
   // Only what pairs lie beside is another than in the base.
-  const SafetensorsFile base(setting.folder / "base/model.safetensors"),
-      model(setting.folder / "new/merged/model.safetensors");
-  REQUIRE(base.tensors().size() == model.tensors().size());
-  size_t changed = 0;
-  for (const TensorInfo& tensor : base.tensors()) {
-    const TensorInfo* other = model.find(tensor.name);
-    REQUIRE(other);
-    const bool same = base.floats(tensor) == model.floats(*other);
-    changed += !same;
-    INFO(tensor.name);
-    if (!same) CHECK_THAT(tensor.name, ContainsSubstring("attn") || ContainsSubstring("mlp"));
+  {
+    const SafetensorsFile base(setting.folder / "base/model.safetensors"),
+        model(setting.folder / "new/merged/model.safetensors");
+    REQUIRE(base.tensors().size() == model.tensors().size());
+    size_t changed = 0;
+    for (const TensorInfo& tensor : base.tensors()) {
+      const TensorInfo* other = model.find(tensor.name);
+      REQUIRE(other);
+      const bool same = base.floats(tensor) == model.floats(*other);
+      changed += !same;
+      INFO(tensor.name);
+      if (!same) CHECK_THAT(tensor.name, ContainsSubstring("attn") || ContainsSubstring("mlp"));
+    }
+    CHECK(changed == 8);
   }
-  CHECK(changed == 8);
   test::check_failure(test::run_command({VITRINE_PROGRAM, "merge", "--model", setting.folder / "base",
                                          "--out", setting.folder / "again"}),
                       2, {"is a model already"});

@@ -16,8 +16,8 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-const std::filesystem::path data = VITRINE_TEST_DATA;
-const std::filesystem::path pictures = data / "images" / "pictures";
+const test::Path data = VITRINE_TEST_DATA;
+const test::Path pictures = data / "images" / "pictures";
 
 test::CommandResult preprocess(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {VITRINE_PROGRAM, "preprocess"});
@@ -62,7 +62,7 @@ TEST_CASE("vitrine preprocess does what a model's files ask for") {
     return NpyFile(out).header().shape;
   };
   using Dims = std::vector<uint64_t>;
-  const std::filesystem::path fixtures = data / "parity" / "fixtures";
+  const test::Path fixtures = data / "parity" / "fixtures";
   CHECK(shape_of({"--model", fixtures / "hf_vit"}, "profile hf: resize to 16 x 16") == Dims{1, 3, 16, 16});
   CHECK(shape_of({"--model", fixtures / "myvit"}, "profile grey") == Dims{1, 1, 28, 28});
   CHECK(shape_of({"--model", fixtures / "myvit", "--stage", "resized"}, "resized") == Dims{28, 28, 1});
@@ -137,7 +137,7 @@ TEST_CASE("vitrine preprocess says in one sentence what is wrong") {
   check_failure(preprocess({data / "parity" / "README.md", "--out", out, "--profile", "timm"}), 1,
                 {"README.md"});
   check_failure(preprocess({picture, "--out", folder / "no" / "x.npy", "--profile", "timm"}), 1, {"x.npy"});
-  const std::string bad = folder.file("preprocessor_config.json", "{").parent_path();
+  const std::string bad = folder.file("preprocessor_config.json", "{").parent_path().string();
   for (const char* name : {"model.safetensors", "config.json"})
     std::filesystem::copy_file(data / "parity" / "fixtures" / "hf_vit" / name, folder / name);
   check_failure(preprocess({picture, "--out", out, "--model", bad}), 4, {"preprocessor_config.json"});

@@ -12,7 +12,7 @@ namespace vitrine {
 
 TEST_CASE("the digit model reads every sample picture, and says where it looked") {
   test::test_device();
-  const std::filesystem::path assets = std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "assets";
+  const test::Path assets = test::Path(VITRINE_TEST_DATA).parent_path() / "assets";
   CHECK(std::filesystem::file_size(assets / "digits/model.safetensors") <= 1'000'000);
   const auto said = test::run_command({VITRINE_PROGRAM, "classify", (assets / "samples").string(), "--model",
                                        (assets / "digits").string(), "--json"});
@@ -22,7 +22,7 @@ TEST_CASE("the digit model reads every sample picture, and says where it looked"
   size_t pictures = 0;
   for (std::string text; std::getline(lines, text); ++pictures) {
     const auto line = nlohmann::json::parse(text);
-    const std::string digit = std::filesystem::path(line.at("image").get<std::string>()).stem();
+    const std::string digit = std::filesystem::path(line.at("image").get<std::string>()).stem().string();
     CHECK(line.at("top").at(0).at("label") == digit);
     CHECK(line.at("top").at(0).at("probability") > 0.5);
   }

@@ -287,7 +287,7 @@ TEST_CASE("a training that goes on without validation says what its folder is re
   INFO(more.err);
   REQUIRE(more.status == 0);
   CHECK_THAT(more.err, ContainsSubstring("read as the best model of the validations before") &&
-                           ContainsSubstring("out/last"));
+                           ContainsSubstring(test::native("out/last")));
   CHECK(test::read_whole_file(setting.folder / "out/best/model.safetensors") == best);
   const auto eval = test::run_command({VITRINE_PROGRAM, "eval", "--data", setting.folder.path().string(),
                                        "--model", setting.folder / "out/last", "--dtype", "f32"});
@@ -297,7 +297,7 @@ TEST_CASE("a training that goes on without validation says what its folder is re
   // Another training's best would be taken for this one's.
   for (const char* file : {"checkpoint.safetensors", "training.json"})
     fs::remove(setting.folder / "out" / file);
-  check_failure(setting.train("out"), 2, {"out/best", "another folder"});
+  check_failure(setting.train("out"), 2, {test::native("out/best"), "another folder"});
 }
 
 TEST_CASE("a folder with val and test is validated on the one and tested on the other") {
@@ -331,7 +331,7 @@ TEST_CASE("a folder with val and test is validated on the one and tested on the 
   CHECK(train("one", {}).status == 0);
   const auto validated = train("two", {"--validate-every", "epoch"});
   CHECK(validated.status == 4);
-  CHECK_THAT(validated.err, ContainsSubstring("val/a/0.png"));
+  CHECK_THAT(validated.err, ContainsSubstring(test::native("val/a/0.png")));
 }
 
 TEST_CASE("vitrine train leaves a log of every update and every validation") {

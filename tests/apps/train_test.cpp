@@ -14,6 +14,7 @@
 #include "model/files/safetensors_writer.h"
 #include "tests/apps/train_setting.h"
 #include "tests/support/command.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
@@ -260,7 +261,7 @@ TEST_CASE("vitrine train names what timm's config.json asks of a training in vai
   const auto result =
       test::run_command({VITRINE_PROGRAM, "train", "--data", setting.folder.path().string(), "--config",
                          config, "--model", setting.folder / "timm", "--out", setting.folder / "out"},
-                        {{"VK_DRIVER_FILES", "/nonexistent"}, {"VITRINE_DEVICE", ""}});
+                        {{"VK_DRIVER_FILES", test::no_driver_files()}, {"VITRINE_DEVICE", ""}});
   INFO(result.err);
   CHECK(result.status == 3);
   CHECK_THAT(result.err, ContainsSubstring("warning") && ContainsSubstring("\"drop_rate\" is 0.25"));

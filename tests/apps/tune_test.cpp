@@ -12,6 +12,7 @@
 #include "runtime/util/npy.h"
 #include "tests/support/command.h"
 #include "tests/support/op_test.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "tests/support/validation_note.h"
@@ -23,7 +24,8 @@ using Catch::Matchers::ContainsSubstring;
 
 test::CommandResult vitrine(const test::TemporaryFolder& cache, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), VITRINE_PROGRAM);
-  return test::run_command(arguments, {{"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_VALIDATE", "sync"}});
+  return test::run_command(
+      arguments, {{"VITRINE_CACHE_DIR", cache.path()}, {"VITRINE_VALIDATE", test::usual_validation_name}});
 }
 
 std::vector<nlohmann::json> lines_of(const std::string& text) {
@@ -34,7 +36,7 @@ std::vector<nlohmann::json> lines_of(const std::string& text) {
 }
 
 std::vector<double> logits(const test::TemporaryFolder& cache, const std::vector<std::string>& more = {}) {
-  const std::filesystem::path fixture = std::filesystem::path(VITRINE_TEST_DATA) / "parity/fixtures/timm_vit";
+  const test::Path fixture = test::Path(VITRINE_TEST_DATA) / "parity/fixtures/timm_vit";
   const std::string out = cache / "out.npy";
   std::vector<std::string> arguments{"run",      "--model", fixture,   "--input", fixture / "input.npy",
                                      "--output", out,       "--batch", "1",       "--dtype",
@@ -52,7 +54,7 @@ std::vector<double> logits(const test::TemporaryFolder& cache, const std::vector
 TEST_CASE("vitrine tune keeps what it finds, and the other commands use it") {
   const Capabilities& device = test::test_device().device->capabilities();
   const test::TemporaryFolder cache;
-  const std::filesystem::path model = std::filesystem::path(VITRINE_TEST_DATA) / "parity/fixtures/timm_vit";
+  const test::Path model = test::Path(VITRINE_TEST_DATA) / "parity/fixtures/timm_vit";
   const std::vector<double> before = logits(cache);
   const std::vector<std::string> inspect{"inspect", model, "--dtype", "f32"};
   CHECK_THAT(vitrine(cache, inspect).out, ContainsSubstring("by heuristics"));
@@ -138,7 +140,7 @@ TEST_CASE("a self-test that is killed leaves what it found until then") {
                               {{"VITRINE_CACHE_DIR", cache.path()}});
   // However long the device takes for the first ones; where it is through with all of them, it has kept them,
   // too.
-  const std::filesystem::path kept = cache.path() / kernel_choices_name(device);
+  const test::Path kept = cache.path() / kernel_choices_name(device);
   while (!std::filesystem::exists(kept) && doctor.is_running())
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   doctor.kill();

@@ -28,7 +28,7 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Id = ActionId;
 
-const std::filesystem::path source = std::filesystem::path(VITRINE_TEST_DATA).parent_path();
+const test::Path source = test::Path(VITRINE_TEST_DATA).parent_path();
 
 bool has_key(const ActionKind& kind) {
   return !kind.shortcut.chord.empty() && kind.shortcut.scope != KeyScope::nowhere;

@@ -14,6 +14,7 @@
 #include "apps/desktop/engine/digit_reader.h"
 #include "model/run/runner.h"
 #include "tests/desktop/hand_digits.h"
+#include "tests/support/path.h"
 #include "tests/support/test_device.h"
 
 using namespace vitrine;
@@ -21,8 +22,7 @@ using namespace vitrine::desktop;
 
 namespace {
 
-const std::filesystem::path digits_model =
-    std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "assets" / "digits";
+const test::Path digits_model = test::Path(VITRINE_TEST_DATA).parent_path() / "assets" / "digits";
 
 // As the mouse would have left it.
 DigitCanvas canvas_of(const test::HandShape& shape, const test::HandStyle& style) {

@@ -16,8 +16,7 @@ using namespace vitrine::desktop;
 
 namespace {
 
-const std::filesystem::path digits_model =
-    std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "assets" / "digits";
+const test::Path digits_model = test::Path(VITRINE_TEST_DATA).parent_path() / "assets" / "digits";
 
 size_t best_of(const DigitAnswer& answer) {
   return static_cast<size_t>(std::ranges::max_element(answer.probabilities) - answer.probabilities.begin());

@@ -6,12 +6,13 @@
 #include <string>
 
 #include "runtime/graph/bound_dispatch.h"
+#include "tests/support/path.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::desktop {
 namespace {
 
-const std::filesystem::path samples = std::filesystem::path(VITRINE_TEST_DATA) / ".." / "assets" / "samples";
+const test::Path samples = test::Path(VITRINE_TEST_DATA) / ".." / "assets" / "samples";
 
 // The app's loop without what it draws.
 struct App {

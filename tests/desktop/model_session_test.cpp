@@ -21,14 +21,15 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using Json = nlohmann::json;
 
-const fs::path data = VITRINE_TEST_DATA;
-const fs::path fixtures = data / "parity" / "fixtures";
-const fs::path samples = data / ".." / "assets" / "samples";
+const test::Path data = VITRINE_TEST_DATA;
+const test::Path fixtures = data / "parity" / "fixtures";
+const test::Path samples = data / ".." / "assets" / "samples";
 
 std::unique_ptr<ModelSession> open(const std::string& name) {
   Progress progress;
   const test::TemporaryFolder none;  // no cache of this machine takes part
-  const auto models = list_models([&](const char*) { return none.path().c_str(); });
+  const std::string folder = none.path();
+  const auto models = list_models([&](const char*) { return folder.c_str(); });
   return ModelSession::open(*test::test_device().pipelines, model_choice(models, name), "f32", progress);
 }
 
@@ -62,11 +63,12 @@ const StructureNode* find(const std::vector<StructureNode>& level, const std::st
 
 TEST_CASE("a session's labels and probabilities are those of vitrine classify") {
   const auto session = open("digits");
-  std::vector<std::string> arguments{"classify", "--json", "--top",   "10",
-                                     "--dtype",  "f32",    "--model", session->choice().options.model};
-  std::vector<fs::path> files;
+  std::vector<std::string> arguments{
+      "classify", "--json", "--top",   "10",
+      "--dtype",  "f32",    "--model", session->choice().options.model.string()};
+  std::vector<test::Path> files;
   for (const auto& entry : fs::directory_iterator(samples)) {
-    if (entry.path().extension() == ".png") files.push_back(entry.path());
+    if (entry.path().extension() == ".png") files.emplace_back(entry.path());
   }
   std::ranges::sort(files);
   REQUIRE(files.size() == 10);
@@ -101,12 +103,13 @@ TEST_CASE("a picture is turned by its EXIF data where that is wanted, as by vitr
       {"jpeg_exif_6.jpg", 6}, {"jpeg_exif_3.jpg", 3}, {"png_exif_late.png", 8}, {"jpeg_224.jpg", 1}};
   for (const auto& [name, orientation] : pictures) {
     INFO(name);
-    const fs::path picture = data / "images" / "pictures" / name;
+    const test::Path picture = data / "images" / "pictures" / name;
     std::vector<float> probabilities[2];
     for (const bool exif : {false, true}) {
-      std::vector<std::string> arguments{"classify", "--json", "--top",   "10",
-                                         "--dtype",  "f32",    "--model", session->choice().options.model,
-                                         picture};
+      std::vector<std::string> arguments{
+          "classify", "--json", "--top",   "10",
+          "--dtype",  "f32",    "--model", session->choice().options.model.string(),
+          picture};
       if (exif) arguments.push_back("--exif");
       const Json top = vitrine(arguments).front().at("top");
       const LookResult found = session->look(picture, progress, exif);
@@ -263,7 +266,7 @@ TEST_CASE("a cancelled job leaves a session that works") {
 TEST_CASE("what can't be read is said in a sentence, and the session goes on") {
   const auto session = open("digits");
   const test::TemporaryFolder folder;
-  const fs::path broken = folder.file("broken.png", "no picture");
+  const test::Path broken = folder.file("broken.png", "no picture");
   Progress progress;
   CHECK_THROWS_MATCHES(session->look(broken, progress), Error,
                        MessageMatches(ContainsSubstring("broken.png")));

@@ -8,6 +8,7 @@
 #include "images/decoders.h"
 #include "images/png_writer.h"
 #include "images/shrink.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::desktop {
@@ -122,7 +123,7 @@ TEST_CASE("no more thumbnails are kept than were looked at lately") {
   write_png(elsewhere / "one.png", picture(2, 2, 9));
   const size_t count = PictureLibrary::thumbnails_kept + 20;
   for (size_t i = 0; i < count; ++i)  // many files that are quickly made and read
-    std::filesystem::create_symlink(elsewhere / "one.png", folder / (std::to_string(i) + ".png"));
+    test::make_link(elsewhere / "one.png", folder / (std::to_string(i) + ".png"));
   Worker worker;
   PictureLibrary library(worker);
   library.open({folder.path()});
@@ -137,8 +138,7 @@ TEST_CASE("no more thumbnails are kept than were looked at lately") {
 }
 
 TEST_CASE("thumbnails are turned as EXIF data asks, and back") {
-  const std::filesystem::path path =
-      std::filesystem::path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_exif_6.jpg";
+  const test::Path path = test::Path(VITRINE_TEST_DATA) / "images" / "pictures" / "jpeg_exif_6.jpg";
   Worker worker;
   PictureLibrary library(worker);
   library.open({path});

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "runtime/util/error.h"
+#include "runtime/util/system.h"
 #include "tests/support/pictures.h"
+#include "tests/support/system.h"
 #include "tests/support/temporary_folder.h"
 
 namespace vitrine::desktop {
@@ -21,7 +23,7 @@ using Paths = std::vector<fs::path>;
 
 std::vector<std::string> names_of(const Paths& paths) {
   std::vector<std::string> names;
-  for (const fs::path& path : paths) names.push_back(path.filename());
+  for (const fs::path& path : paths) names.push_back(path.filename().string());
   return names;
 }
 
@@ -32,10 +34,8 @@ TEST_CASE("pasted text is read as paths, however it was copied") {
   CHECK(paths_in_text("  \n\t/a/my cat.jpg \r\n\n") == Paths{"/a/my cat.jpg"});
   CHECK(paths_in_text("\"/a/my cat.jpg\"") == Paths{"/a/my cat.jpg"});
   CHECK(paths_in_text("'/a/my cat.jpg' '/b/x.png'\n") == Paths{"/a/my cat.jpg", "/b/x.png"});
-  CHECK(paths_in_text("'/a/it'\\''s.jpg'") == Paths{"/a/it's.jpg"});  // as shells quote an apostrophe
   CHECK(paths_in_text("/a/it's.jpg") == Paths{"/a/it's.jpg"});
   CHECK(paths_in_text("'tis.jpg") == Paths{"'tis.jpg"});
-  CHECK(paths_in_text("/a/my\\ cat\\(2\\).jpg") == Paths{"/a/my cat(2).jpg"});
   CHECK(paths_in_text("/a/b.jpg\n/a/c.jpg\r\nrelative.png") == Paths{"/a/b.jpg", "/a/c.jpg", "relative.png"});
   CHECK(paths_in_text("file:///a/my%20cat.jpg") == Paths{"/a/my cat.jpg"});
   CHECK(paths_in_text("file://localhost/a/%C3%A4.jpg") == Paths{"/a/\xc3\xa4.jpg"});
@@ -48,9 +48,21 @@ TEST_CASE("pasted text is read as paths, however it was copied") {
   CHECK(paths_in_text("#1.jpg") == Paths{"#1.jpg"});
   CHECK(paths_in_text(" \n ").empty());
   CHECK(paths_in_text("").empty());
-  REQUIRE(std::getenv("HOME"));
-  CHECK(paths_in_text("~/x.jpg") == Paths{fs::path(std::getenv("HOME")) / "x.jpg"});
+  REQUIRE(system::variable("HOME"));
+  CHECK(paths_in_text("~/x.jpg") == Paths{fs::path(system::variable("HOME")) / "x.jpg"});
   CHECK(paths_in_text("~x.jpg") == Paths{"~x.jpg"});
+}
+
+TEST_CASE("backslashes are the system's own: of folders, or in front of what a shell would read") {
+  if (fs::path::preferred_separator == '\\') {
+    CHECK(paths_in_text("C:\\a\\(my cat).jpg") == Paths{"C:\\a\\(my cat).jpg"});
+    CHECK(paths_in_text("\"C:\\a\\my cat.jpg\" \\\\pc\\b.png") ==
+          Paths{"C:\\a\\my cat.jpg", "\\\\pc\\b.png"});
+    CHECK(paths_in_text("file:///C:/a/my%20cat.jpg") == Paths{"C:/a/my cat.jpg"});
+  } else {
+    CHECK(paths_in_text("'/a/it'\\''s.jpg'") == Paths{"/a/it's.jpg"});  // as shells quote an apostrophe
+    CHECK(paths_in_text("/a/my\\ cat\\(2\\).jpg") == Paths{"/a/my cat(2).jpg"});
+  }
 }
 
 TEST_CASE("what is no file of this machine is refused in a sentence") {
@@ -103,7 +115,7 @@ TEST_CASE("a folder's pictures are found by name and by content") {
   folder.file("notes.txt", "text");
   folder.file("empty", "");
   fs::create_directory(folder / "inside.png");
-  fs::create_symlink(folder / "nowhere", folder / "link");
+  test::make_link(folder / "nowhere", folder / "link");
   CHECK(names_of(pictures_in_folder(folder.path())) ==
         std::vector<std::string>{"1.jpeg", "2.PNG", "10.png", "broken.jpg", "holiday", "notes.txt.png"});
   CHECK(

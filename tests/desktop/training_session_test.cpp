@@ -29,7 +29,7 @@ using namespace vitrine::desktop;
 
 namespace {
 
-const std::filesystem::path source = std::filesystem::path(VITRINE_TEST_DATA).parent_path();
+const test::Path source = test::Path(VITRINE_TEST_DATA).parent_path();
 
 std::string big_endian(uint32_t value) {
   std::string bytes;
@@ -86,8 +86,8 @@ std::map<std::string, std::string> tensors_in(const std::filesystem::path& file)
 }
 
 // What a training comes to that nobody looks at.
-std::filesystem::path train_plainly(const TrainConfig& config, const std::filesystem::path& data,
-                                    const std::filesystem::path& out, bool resume = false) {
+test::Path train_plainly(const TrainConfig& config, const std::filesystem::path& data,
+                         const std::filesystem::path& out, bool resume = false) {
   const auto set = open_dataset(data, Split::train, dataset_options(config));
   TrainingRun run(*test::test_device().pipelines, config, *set, {.out = out, .resume = resume});
   REQUIRE(run.run({}, std::atomic<bool>(false)));

@@ -77,7 +77,7 @@ TEST_CASE("models that can't be read are a sentence in the window, and the one c
   const auto text = folder.file("text.safetensors", "no model at all");
   std::string script =
       "open " + desktop.word(test::assets() / "samples/4.png") + "\nview attention" + classify_four;
-  for (const auto& path : {folder / "cut", folder / "empty", std::filesystem::path(text)}) {
+  for (const std::filesystem::path& path : {folder / "cut", folder / "empty", text}) {
     script += "model " + desktop.word(path) +
               "\nwait\nexpect errors >= 1\nlayer 1\nhead 1\ntoken class\nnext\nwait\n";
   }

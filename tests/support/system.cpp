@@ -27,6 +27,13 @@ void make_link(const std::filesystem::path& to, const std::filesystem::path& lin
   if (error) throw std::filesystem::filesystem_error("make_link", link, error);
 }
 
+void grow_file(const std::filesystem::path& path, uint64_t bytes) {
+  std::error_code error;
+  std::filesystem::resize_file(path, bytes, error);
+  if (error == std::errc::file_too_large) SKIP("this system makes no files of " << bytes << " bytes");
+  if (error) throw std::filesystem::filesystem_error("grow_file", path, error);
+}
+
 void set_time(const std::filesystem::path& path, std::filesystem::file_time_type time) {
   std::error_code error;
   std::filesystem::last_write_time(path, time, error);

@@ -32,14 +32,23 @@ void make_link(const std::filesystem::path& to, const std::filesystem::path& lin
 std::string name_beyond_unicode(const std::string& name);
 // Likewise a pipe among files.
 void make_pipe(const std::filesystem::path& path);
+// Skips where a file can't be so large.
+void grow_file(const std::filesystem::path& path, uint64_t bytes);
+// What the system says of a file that isn't there.
+extern const std::string no_such_file;
 // Skips where a folder's time can't be set.
 void set_time(const std::filesystem::path& path, std::filesystem::file_time_type time);
 
 // Where programs keep what they can make again, below HOME (on Windows below LOCALAPPDATA).
 extern const std::filesystem::path cache_below_home;
 
+// For VK_DRIVER_FILES, so that no device is found; skips where that hides none.
+std::string no_driver_files();
+
 // What tests run shaders under where VITRINE_VALIDATE doesn't say.
 Validation usual_validation();
+// The same for programs, as VITRINE_VALIDATE; empty: none.
+extern const std::string usual_validation_name;
 
 // Keeps the drivers in the process to its end. Unloaded, they take away what points to memory of theirs,
 // which LeakSanitizer then counts as lost, without a name to excuse it by (Mesa 26.1: 128 bytes).

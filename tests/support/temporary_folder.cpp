@@ -21,8 +21,8 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::filesystem::path TemporaryFolder::file(std::string_view name, std::string_view content) const {
-  const std::filesystem::path path = path_ / name;
+Path TemporaryFolder::file(std::string_view name, std::string_view content) const {
+  const Path path = *this / name;
   std::filesystem::create_directories(path.parent_path());
   std::ofstream stream(path, std::ios::binary);
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));

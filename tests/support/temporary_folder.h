@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/support/path.h"
 
 namespace vitrine::test {
 
@@ -16,15 +17,15 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  const Path& path() const { return path_; }
+  Path operator/(std::string_view name) const { return Path(path_ / name).make_preferred(); }
   // Writes a file of these bytes and returns its path.
-  std::filesystem::path file(std::string_view name, std::string_view content) const;
+  Path file(std::string_view name, std::string_view content) const;
   // The names in the folder, sorted.
   std::vector<std::string> names() const;
 
  private:
-  std::filesystem::path path_;
+  Path path_;
 };
 
 std::string read_whole_file(const std::filesystem::path& path);

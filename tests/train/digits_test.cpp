@@ -152,7 +152,7 @@ TEST_CASE("families with the same digits are one group") {
   folder.file("a" + end, content);
   folder.file("b" + end, renamed);
   folder.file("c" + other.file.extension().string(), read_whole_file(other.file));
-  const DigitFonts found = find_digit_fonts(std::vector{folder.path()});
+  const DigitFonts found = find_digit_fonts(std::vector<std::filesystem::path>{folder.path()});
   REQUIRE(found.train.size() == 1);
   REQUIRE(found.test.size() == 1);
   std::set<std::string> together;
@@ -208,7 +208,7 @@ TEST_CASE("a folder without fonts is an error that says what to install") {
   folder.file("deep/er/b.otf", "");
   folder.file("notes.txt", "nothing");
   try {
-    find_digit_fonts(std::vector{folder.path()});
+    find_digit_fonts(std::vector<std::filesystem::path>{folder.path()});
     FAIL("found some");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::failed);
@@ -224,7 +224,7 @@ TEST_CASE("fonts that are cut or spoilt are left out or read, and do no harm") {
   const auto try_file = [&](const std::string& content) {
     folder.file("x.ttf", content);
     try {
-      find_digit_fonts(std::vector{folder.path()});
+      find_digit_fonts(std::vector<std::filesystem::path>{folder.path()});
       FAIL("one file cannot be two families");
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::failed);

@@ -33,7 +33,7 @@ TEST_CASE("paths are told apart, and what isn't there is no error") {
   CHECK(path_exists(folder.path()));
   CHECK(is_folder(folder.path()));
   CHECK_FALSE(is_file(folder.path()));
-  for (const std::filesystem::path& nothing : {folder / "none", file / "below"}) {
+  for (const Path& nothing : {folder / "none", Path(file) / "below"}) {
     CHECK_FALSE(path_exists(nothing));
     CHECK_FALSE(is_folder(nothing));
     CHECK_FALSE(is_file(nothing));

@@ -24,9 +24,13 @@ void make_pipe(const std::filesystem::path& path) {
 
 std::string name_beyond_unicode(const std::string& name) { return name; }
 
+const std::string no_such_file = "No such file or directory";
 const std::filesystem::path cache_below_home = ".cache";
 
+std::string no_driver_files() { return "/nonexistent"; }
+
 Validation usual_validation() { return Validation::sync; }
+const std::string usual_validation_name = "sync";
 
 void keep_drivers_loaded() {
   dl_iterate_phdr(

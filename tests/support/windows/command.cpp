@@ -57,11 +57,11 @@ std::wstring environment_of(const std::map<std::string, std::string>& changes) {
   return block += L'\0';
 }
 
-HANDLE inherited_file(const std::string& name, DWORD access, DWORD disposition) {
+HANDLE inherited_file(const std::filesystem::path& name, DWORD access, DWORD disposition) {
   SECURITY_ATTRIBUTES inherited{sizeof(SECURITY_ATTRIBUTES), nullptr, TRUE};
-  const HANDLE file = CreateFileW(wide(name).c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited,
+  const HANDLE file = CreateFileW(name.c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited,
                                   disposition, FILE_ATTRIBUTE_NORMAL, nullptr);
-  if (file == INVALID_HANDLE_VALUE) throw std::runtime_error("cannot open " + name);
+  if (file == INVALID_HANDLE_VALUE) throw std::runtime_error("cannot open " + name.string());
   return file;
 }
 
