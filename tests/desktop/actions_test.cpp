@@ -340,7 +340,7 @@ TEST_CASE("what is shown is exported under the name that was asked for, or one t
   CHECK(folder.names() == std::vector<std::string>{"own.png", "vitrine-attention-2.png",
                                                    "vitrine-attention.png", "vitrine-device.csv"});
   CHECK(decode_image(folder / "own.png").width == 2);
-  CHECK_THAT(failed, ContainsSubstring("none/window.png"));
+  CHECK_THAT(failed, ContainsSubstring(test::native("none/window.png")));
   CHECK(app.notices.errors().size() == 2);
 }
 

@@ -224,7 +224,7 @@ TEST_CASE("dump writes a value's bytes") {
   run.run("dump heat \"" + (folder / "heat.bin").string() + "\"");
   CHECK(test::read_whole_file(folder / "heat.bin") == std::string("a\0b\n", 4));
   CHECK_THAT(run.failure("dump heat \"" + (folder / "none/heat.bin").string() + "\""),
-             ContainsSubstring("demo.txt, line 1: ") && ContainsSubstring("none/heat.bin"));
+             ContainsSubstring("demo.txt, line 1: ") && ContainsSubstring(test::native("none/heat.bin")));
 }
 
 TEST_CASE("an action that can't be done ends the script with its line, once") {

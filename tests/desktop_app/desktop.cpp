@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "runtime/util/system.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::test {
@@ -24,6 +25,11 @@ std::filesystem::path assets() { return data.parent_path() / "assets"; }
 std::filesystem::path fixture(const std::string& name) { return data / "parity" / "fixtures" / name; }
 std::filesystem::path picture(const std::string& name) { return data / "images" / "pictures" / name; }
 
+std::string desktop_program() {
+  const char* other = system::variable("VITRINE_TEST_DESKTOP");
+  return other ? other : VITRINE_DESKTOP_PROGRAM;
+}
+
 Desktop::Desktop() {
   test_device();  // says why, where there is none
 }
@@ -31,7 +37,7 @@ Desktop::Desktop() {
 std::string Desktop::word(const std::filesystem::path& path) { return "\"" + path.string() + "\""; }
 
 CommandResult Desktop::run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), VITRINE_DESKTOP_PROGRAM);
+  arguments.insert(arguments.begin(), desktop_program());
   return run_command(arguments, environment(display_.name(), folder_));
 }
 

@@ -18,6 +18,9 @@ std::filesystem::path assets();
 std::filesystem::path fixture(const std::string& name);  // a model of tests/parity
 std::filesystem::path picture(const std::string& name);  // of tests/images
 
+// What windows/check_desktop has in the place of the app that was built, or that.
+std::string desktop_program();
+
 class Desktop {
  public:
   // Skips the running test case without a device or a display.

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
 test::CommandResult without_display(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), VITRINE_DESKTOP_PROGRAM);
+  arguments.insert(arguments.begin(), test::desktop_program());
   return test::run_command(arguments, {{"DISPLAY", ""}, {"WAYLAND_DISPLAY", ""}});
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("without a display the desktop app says so, and exits with 3") {
 TEST_CASE("with a display but no Vulkan driver the desktop app says so, and exits with 3") {
   const test::VirtualDisplay display;
   const auto result =
-      test::run_command({VITRINE_DESKTOP_PROGRAM}, {{"DISPLAY", display.name()},
+      test::run_command({test::desktop_program()}, {{"DISPLAY", display.name()},
                                                     {"WAYLAND_DISPLAY", ""},
                                                     {"VK_DRIVER_FILES", "/nowhere/driver.json"},
                                                     {"VK_ICD_FILENAMES", ""},
