@@ -16,6 +16,7 @@
 #include "apps/cli/bench/bench_startup.h"
 #include "apps/cli/bench/bench_trace.h"
 #include "apps/cli/bench/bench_train.h"
+#include "apps/cli/bench/host_time.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
@@ -210,6 +211,7 @@ void startup(const BenchFlags& flags, const CommonOptions& common) {
 }
 
 void bench(const BenchFlags& flags, const CommonOptions& common) {
+  if (flags.host_time) static_cast<void>(thread_seconds());  // before anything else is done
   if (flags.startup) return startup(flags, common);
   if (!flags.op.name.empty()) {
     const OpBenchOptions options{.dtypes = flags.dtypes.empty() ? std::vector{common.dtype} : flags.dtypes,
