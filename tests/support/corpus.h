@@ -29,7 +29,7 @@ std::vector<CorpusFile> corpus(std::string_view folder);
 struct Outcome {
   std::optional<ErrorCode> code;  // nothing: no Error was thrown
   std::string message;            // the Error's, or how else the process ended
-  size_t peak_bytes = 0;          // the most memory that it had at a time
+  size_t peak_bytes = 0;          // the most memory that it had at a time, besides what doing nothing takes
 };
 
 // In a process of its own, where the system can fork.
@@ -38,6 +38,6 @@ Outcome run_apart(const std::function<void()>& action);
 // Fails the running test unless the outcome is a bad file, told in one line that has `word` and
 // `name`, within the memory.
 void check_refused(const Outcome& outcome, const std::string& name, const std::string& word,
-                   size_t memory_limit = size_t{64} << 20);
+                   size_t memory_limit = size_t{32} << 20);
 
 }  // namespace vitrine::test
