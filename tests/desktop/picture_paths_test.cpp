@@ -103,6 +103,12 @@ TEST_CASE("files are in the order that people expect") {
   for (const std::string& name : once) CHECK_FALSE(comes_before(name, name));
 }
 
+TEST_CASE("a folder's pictures stay together, however the system writes folders") {
+  const test::TemporaryFolder folder;
+  const Paths paths{folder / "a/2.png", folder / "a/10.png", folder / "a b.png", folder / "a-1.png"};
+  CHECK(pictures_of({paths[3], paths[1], paths[2], paths[0]}) == paths);
+}
+
 TEST_CASE("a folder's pictures are found by name and by content") {
   const test::TemporaryFolder folder;
   std::string png;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "images/picture_files.h"
 #include "runtime/util/error.h"
@@ -141,7 +143,13 @@ std::string_view take_digits(std::string_view text, size_t& at) {
   return text.substr(first, at - first);
 }
 
-bool path_before(const fs::path& a, const fs::path& b) { return comes_before(a.string(), b.string()); }
+// With slashes between folders, whatever the system's are.
+void sort(std::vector<fs::path>& paths) {
+  std::vector<std::pair<std::string, fs::path>> named;
+  for (fs::path& path : paths) named.emplace_back(path.generic_string(), std::move(path));
+  std::ranges::sort(named, [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });
+  for (size_t i = 0; i < paths.size(); ++i) paths[i] = std::move(named[i].second);
+}
 
 }  // namespace
 
@@ -195,12 +203,12 @@ std::vector<fs::path> pictures_in_folder(const fs::path& folder) {
   if (found.empty()) {
     throw Error(ErrorCode::failed, "the folder " + shown(folder) + " holds no JPEG, PNG or WebP pictures");
   }
-  std::ranges::sort(found, path_before);
+  sort(found);
   return found;
 }
 
 std::vector<fs::path> pictures_of(std::vector<fs::path> named) {
-  std::ranges::sort(named, path_before);
+  sort(named);
   std::vector<fs::path> files;
   for (const fs::path& path : named) {
     std::error_code ignored;

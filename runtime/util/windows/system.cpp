@@ -272,14 +272,16 @@ bool stderr_is_terminal() {
 
 namespace {
 
-bool has_stderr() { return GetFileType(GetStdHandle(STD_ERROR_HANDLE)) != FILE_TYPE_UNKNOWN; }
+// Whether what is written to stderr goes somewhere; a console that was attached to is not the handle's.
+bool has_stderr = true;
 
 }  // namespace
 
 std::vector<std::string> begin_program(int, char**) {
   // A program with a window has none of its own: the shell's that started it.
-  if (!has_stderr() && AttachConsole(ATTACH_PARENT_PROCESS)) {
-    for (FILE* stream : {stdout, stderr}) static_cast<void>(std::freopen("CONOUT$", "w", stream));
+  if (GetFileType(GetStdHandle(STD_ERROR_HANDLE)) == FILE_TYPE_UNKNOWN) {
+    has_stderr = AttachConsole(ATTACH_PARENT_PROCESS) && std::freopen("CONOUT$", "w", stdout) != nullptr &&
+                 std::freopen("CONOUT$", "w", stderr) != nullptr;
   }
   SetConsoleOutputCP(CP_UTF8);
   // Else each end of a line would become two bytes.
@@ -293,7 +295,7 @@ std::vector<std::string> begin_program(int, char**) {
 }
 
 void say_failure(const std::string& program, const std::string& sentence) {
-  if (has_stderr()) {
+  if (has_stderr) {
     std::fprintf(stderr, "%s: %s\n", program.c_str(), sentence.c_str());
   } else {
     MessageBoxW(nullptr, std::filesystem::path(sentence).c_str(), std::filesystem::path(program).c_str(),
