@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstring>
 #include <stdexcept>
 
 namespace vitrine::test {
 
 namespace {
 
-Outcome run_child(const std::function<void()>& action) {
+size_t peak_of(const rusage& usage) { return static_cast<size_t>(usage.ru_maxrss) * 1024; }
+
+}  // namespace
+
+Outcome run_apart(const std::function<void()>& action) {
   std::array<int, 2> pipe_ends{};
   if (pipe(pipe_ends.data()) != 0) throw std::runtime_error("cannot make a pipe");
   const pid_t child = fork();
@@ -21,6 +26,10 @@ Outcome run_child(const std::function<void()>& action) {
   if (child == 0) {
     // A crash is for the parent to see, not for Catch's handlers to report from here.
     for (const int signal : {SIGSEGV, SIGFPE, SIGABRT, SIGILL, SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
+    // What the tests before took is this process's as well, and an emulator's own memory.
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const size_t before = peak_of(usage);
     std::string report = "-";
     try {
       action();
@@ -29,6 +38,7 @@ Outcome run_child(const std::function<void()>& action) {
     } catch (const std::exception& error) {
       report = std::string("xsome other exception: ") + error.what();
     }
+    report.insert(0, reinterpret_cast<const char*>(&before), sizeof(before));
     const bool told =
         write(pipe_ends[1], report.data(), report.size()) == static_cast<ssize_t>(report.size());
     _exit(told ? 0 : 1);  // not exit(): the parent's buffers and tests are not ours to end
@@ -45,25 +55,20 @@ Outcome run_child(const std::function<void()>& action) {
   wait4(child, &status, 0, &usage);
 
   Outcome outcome;
-  outcome.peak_bytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || report.empty()) {
+  size_t before = 0;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || report.size() <= sizeof(before)) {
     outcome.message = "the process ended with status " + std::to_string(status);
-  } else if (report[0] >= '1' && report[0] <= '9') {
+    return outcome;
+  }
+  std::memcpy(&before, report.data(), sizeof(before));
+  report.erase(0, sizeof(before));
+  outcome.peak_bytes = peak_of(usage) - std::min(before, peak_of(usage));
+  if (report[0] >= '1' && report[0] <= '9') {
     outcome.code = static_cast<ErrorCode>(report[0] - '0');
     outcome.message = report.substr(1);
   } else {
     outcome.message = report[0] == '-' ? "no error" : report.substr(1);
   }
-  return outcome;
-}
-
-}  // namespace
-
-Outcome run_apart(const std::function<void()>& action) {
-  // Measured each time: what the tests before took is the child's as well, and an emulator's own memory.
-  const size_t nothing = run_child([] {}).peak_bytes;
-  Outcome outcome = run_child(action);
-  outcome.peak_bytes -= std::min(nothing, outcome.peak_bytes);
   return outcome;
 }
 
