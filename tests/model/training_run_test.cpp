@@ -133,8 +133,10 @@ TEST_CASE("a training by a recipe goes on where it was stopped") {
   config.mean = {0.2};
   config.flip = true;
   const auto data = open_dataset(folder / "data", Split::train, dataset_options(config));
-  TrainingRun teacher(pipelines, config, *data, {.out = folder / "teacher"});
-  CHECK(teacher.run({}, std::atomic<bool>(false)));
+  {
+    TrainingRun teacher(pipelines, config, *data, {.out = folder / "teacher"});
+    CHECK(teacher.run({}, std::atomic<bool>(false)));
+  }
 
   config.model.distillation_token = config.model.distilled_head = true;
   config.mean = {0.3};
