@@ -128,11 +128,11 @@ VITRINE_AVX2 void add_up_rows(std::span<const uint8_t* const> rows, const Paired
 }
 #endif
 
-VITRINE_WIDE void add_row(const uint8_t* row, int32_t weight, size_t count, int32_t* sums) {
+void add_row(const uint8_t* row, int32_t weight, size_t count, int32_t* sums) {
   for (size_t i = 0; i < count; ++i) sums[i] += row[i] * weight;
 }
 
-VITRINE_WIDE void pack_row(const int32_t* sums, size_t count, uint8_t* out) {
+void pack_row(const int32_t* sums, size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = byte_of(sums[i]);
 }
 
@@ -164,7 +164,7 @@ void resample_on_host(std::span<const uint8_t> pixels, uint32_t width, const Pre
     return pixels.subspan(4 * ((uint64_t{prepared.top} + row) * width + prepared.left)).data();
   };
 #ifdef VITRINE_AVX2
-  const bool by_two = !plain && __builtin_cpu_supports("avx2");
+  const bool by_two = !plain && has_avx2();
   const PairedTaps paired(by_two ? columns : ResampleTaps()), paired_rows(by_two ? rows : ResampleTaps());
   std::vector<const uint8_t*> weighed;
 #endif
@@ -198,9 +198,9 @@ void resample_on_host(std::span<const uint8_t> pixels, uint32_t width, const Pre
 #endif
     std::ranges::fill(std::span(sums).subspan(done), half_unit);
     for (uint32_t k = 0; k < row.count; ++k)
-      add_row(line_of(row.first + k) + first + done, rows.weights[row.weight + k], count - done,
-              sums.data() + done);
-    pack_row(sums.data() + done, count - done, reinterpret_cast<uint8_t*>(result) + done);
+      run_widely<add_row>(line_of(row.first + k) + first + done, rows.weights[row.weight + k], count - done,
+                          sums.data() + done);
+    run_widely<pack_row>(sums.data() + done, count - done, reinterpret_cast<uint8_t*>(result) + done);
     for (size_t x = 0; x < count / 4; ++x) result[x] |= 0xff000000;
   }
 }

@@ -25,7 +25,7 @@ void look_up(std::span<const uint32_t> table, std::span<uint32_t> pixels) {
 }
 
 // Between a grey and the color itself, as ImageEnhance.Color blends them.
-VITRINE_WIDE void blend_with_grey(uint32_t* pixels, size_t count, float alpha) {
+void blend_with_grey(uint32_t* pixels, size_t count, float alpha) {
   for (size_t i = 0; i < count; ++i) {
     const uint32_t pixel = pixels[i];
     const int32_t r = pixel & 255, g = pixel >> 8 & 255, b = pixel >> 16 & 255;
@@ -40,8 +40,8 @@ VITRINE_WIDE void blend_with_grey(uint32_t* pixels, size_t count, float alpha) {
 
 // A row between its smoothed self and itself, bytes by bytes: four a pixel. ImageFilter.SMOOTH in
 // thirteenths, that never come halfway between two bytes.
-VITRINE_WIDE void sharpen_row(const uint8_t* above, const uint8_t* own, const uint8_t* below, size_t bytes,
-                              float alpha, uint8_t* out) {
+void sharpen_row(const uint8_t* above, const uint8_t* own, const uint8_t* below, size_t bytes, float alpha,
+                 uint8_t* out) {
   for (size_t i = 4; i + 4 < bytes; ++i) {
     const int32_t around = above[i - 4] + above[i] + above[i + 4] + own[i - 4] + own[i] + own[i + 4] +
                            below[i - 4] + below[i] + below[i + 4];
@@ -62,8 +62,8 @@ void sharpen(std::vector<uint32_t>& pixels, uint32_t width, uint32_t height, flo
     return reinterpret_cast<const uint8_t*>(source.data() + size_t{y} * width);
   };
   for (uint32_t y = 1; y + 1 < height; ++y) {
-    sharpen_row(row(y - 1), row(y), row(y + 1), size_t{4} * width, alpha,
-                reinterpret_cast<uint8_t*>(pixels.data() + size_t{y} * width));
+    run_widely<sharpen_row>(row(y - 1), row(y), row(y + 1), size_t{4} * width, alpha,
+                            reinterpret_cast<uint8_t*>(pixels.data() + size_t{y} * width));
   }
   for (uint32_t& pixel : pixels) pixel |= opaque;
 }
@@ -177,7 +177,7 @@ void move(const PictureOperation& operation, std::vector<uint32_t>& pixels, uint
   write_operation(operation, width, height, words);
   auto row = operation.kind == Kind::nearest ? move_row_nearest : nullptr;
 #ifdef VITRINE_AVX2
-  if (!row && __builtin_cpu_supports("avx2")) row = move_row_smoothly;
+  if (!row && has_avx2()) row = move_row_smoothly;
 #endif
   if (!row) {
     pixels = reference::operation_result(operation, pixels, width, height);
@@ -198,7 +198,7 @@ void apply_on_host(const PictureOperation& operation, std::vector<uint32_t>& pix
     case Kind::none:
       return;
     case Kind::color:
-      return blend_with_grey(pixels.data(), pixels.size(), static_cast<float>(operation.factor));
+      return run_widely<blend_with_grey>(pixels.data(), pixels.size(), static_cast<float>(operation.factor));
     case Kind::sharpness:
       return sharpen(pixels, width, height, static_cast<float>(operation.factor), memory);
     case Kind::nearest:
