@@ -20,6 +20,7 @@ configure_package_config_file(cmake/vitrineConfig.cmake.in ${PROJECT_BINARY_DIR}
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/vitrineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vitrineConfig.cmake ${PROJECT_BINARY_DIR}/vitrineConfigVersion.cmake
               cmake/FindVitrineWebP.cmake
+              cmake/FindVitrineZstd.cmake
         DESTINATION ${VITRINE_CONFIG_DIR})
 
 # What the names of classes inside the programs ask to be handed on.

@@ -33,6 +33,8 @@ vitrine_require_found(FREETYPE_FOUND FreeType)
 list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/cmake)
 find_package(VitrineWebP QUIET)
 vitrine_require_found(VitrineWebP_FOUND "libwebp with libwebpdemux")
+find_package(VitrineZstd QUIET)
+vitrine_require_found(VitrineZstd_FOUND libzstd)
 find_program(VITRINE_GLSLANG NAMES glslangValidator glslang)
 vitrine_require_found(VITRINE_GLSLANG "glslang (the GLSL compiler)")
 

@@ -10,7 +10,7 @@
 
 # Debian 13's names, which are Ubuntu 24.04's too. libvulkan-volk-dev is Vulkan's volk; libvolk-dev is not.
 build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev
-  libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libfreetype-dev catch2)
+  libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libzstd-dev libfreetype-dev catch2)
 # The desktop app: its interface, its window, and what it writes with. Where they don't exist it is left out.
 desktop_packages=(libimgui-dev libglfw3-dev fonts-dejavu-core)
 # The Python package: nanobind makes its functions of C++ ones. Where they don't exist it is left out.
@@ -125,7 +125,7 @@ check_by_hand() {
   for tool in cmake ninja; do command -v "$tool" >/dev/null || missing+=("$tool"); done
   command -v glslangValidator >/dev/null || command -v glslang >/dev/null || missing+=("glslang (the GLSL compiler)")
   for header in vulkan/vulkan.h volk.h vk_mem_alloc.h glm/glm.hpp CLI/CLI.hpp nlohmann/json.hpp \
-    jpeglib.h png.h zlib.h webp/demux.h ft2build.h catch2/catch_test_macros.hpp; do
+    jpeglib.h png.h zlib.h webp/demux.h zstd.h ft2build.h catch2/catch_test_macros.hpp; do
     command -v "$compiler" >/dev/null || break
     # jpeglib.h leaves it to others to declare FILE.
     printf '#include <cstdio>\n#include <%s>\n' "$header" | "$compiler" -std=c++20 $flags -fsyntax-only -x c++ - 2>/dev/null \
@@ -138,7 +138,7 @@ check_by_hand() {
   fi
   local list; list=$(printf '%s, ' "${missing[@]}")
   fail "packages are installed on Debian and Ubuntu only; please install what is missing here: ${list%, }" \
-    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp, FreeType and Catch2 3 are what the headers belong to)"
+    "(Vulkan headers, volk, Vulkan Memory Allocator, GLM, CLI11, nlohmann-json, libjpeg-turbo, libpng, libwebp, libzstd, FreeType and Catch2 3 are what the headers belong to)"
 }
 
 # setup [true]: with true, also what only the tests use.

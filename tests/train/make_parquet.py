@@ -58,8 +58,10 @@ def main():
     plain = pa.table({"image": pa.array([encoded(i) for i in range(ROWS)], pa.binary()),
                       "label": pa.array([i % 3 for i in range(ROWS)], pa.int32())})
     write("binary", plain)
+    write("zstd", table(), compression="zstd", data_page_version="1.0")
+    write("zstd_2", table(), compression="zstd", data_page_version="2.0")
     # What is refused.
-    write("zstd", table(), compression="zstd")
+    write("brotli", table(), compression="brotli")
     write("no_picture", table(range(2), pictures=[{"bytes": encoded(0), "path": ""}, {"bytes": None, "path": "x.png"}]))
     write("no_label", table(range(2), [0, None]))
     write("high_label", table(range(3), [0, 3, 1]))

@@ -46,8 +46,8 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
 
 TEST_CASE("tables of pictures are read, however they are stored") {
   constexpr uint64_t rows = 11;
-  for (const std::string name : {"plain", "plain_2", "snappy", "snappy_2", "gzip", "gzip_2", "repeated",
-                                 "repeated_2", "full", "binary"}) {
+  for (const std::string name : {"plain", "plain_2", "snappy", "snappy_2", "gzip", "gzip_2", "zstd", "zstd_2",
+                                 "repeated", "repeated_2", "full", "binary"}) {
     CAPTURE(name);
     const TemporaryFolder folder;
     folder.file("train.parquet", table(name));
@@ -105,8 +105,8 @@ TEST_CASE("tables that can't be read are refused by what they have") {
         file +
             "found the columns \"pixels, class\", expected the column \"image\" with encoded pictures (a "
             "structure with \"bytes\", or BYTE_ARRAY)");
-  CHECK(refusal_of_table("zstd") ==
-        file + "found the codec ZSTD in the column \"label\", expected UNCOMPRESSED, SNAPPY or GZIP");
+  CHECK(refusal_of_table("brotli") ==
+        file + "found the codec BROTLI in the column \"label\", expected UNCOMPRESSED, SNAPPY, GZIP or ZSTD");
   CHECK(refusal_of_table("no_label") ==
         file + "found no value in place 1 of a page in the column \"label\", expected one in each row");
   CHECK(refusal_of_table("high_label") ==
@@ -169,7 +169,7 @@ TEST_CASE("damaged tables are refused or read, and nothing else") {
       return false;
     }
   };
-  for (const std::string name : {"repeated", "repeated_2", "gzip", "full"}) {
+  for (const std::string name : {"repeated", "repeated_2", "gzip", "zstd_2", "full"}) {
     const std::string good = table(name);
     REQUIRE(attempt(good));
     for (size_t size = 0; size < good.size(); size += 61) CHECK_FALSE(attempt(good.substr(0, size)));
@@ -209,6 +209,16 @@ TEST_CASE("pages are decompressed to what they are said to have, or refused") {
   CHECK(is(decompressed(Codec::gzip, to_bytes(zipped), 5), "hello"));
   CHECK_THROWS_AS(decompressed(Codec::gzip, to_bytes(zipped), 4), BadPage);
   CHECK_THROWS_AS(decompressed(Codec::gzip, to_bytes(zipped.substr(0, 12)), 5), BadPage);
+  // A frame of a known size, of one block that is stored, and one that repeats a byte.
+  const auto stored = bytes_of({0x28, 0xb5, 0x2f, 0xfd, 0x20, 5, 5 << 3 | 1, 0, 0, 'h', 'e', 'l', 'l', 'o'});
+  CHECK(is(decompressed(Codec::zstd, stored, 5), "hello"));
+  CHECK_THROWS_AS(decompressed(Codec::zstd, stored, 4), BadPage);
+  CHECK_THROWS_AS(decompressed(Codec::zstd, stored, 6), BadPage);
+  CHECK_THROWS_AS(decompressed(Codec::zstd, std::span(stored).first(12), 5), BadPage);
+  CHECK_THROWS_AS(decompressed(Codec::zstd, stored, uint64_t{1} << 31), BadPage);
+  const auto run =
+      bytes_of({0x28, 0xb5, 0x2f, 0xfd, 0x20, 200, (200 & 31) << 3 | 1 << 1 | 1, 200 >> 5, 0, 'z'});
+  CHECK(is(decompressed(Codec::zstd, run, 200), std::string(200, 'z')));
 }
 
 TEST_CASE("packed numbers are runs, and eight at a time") {

@@ -1,6 +1,7 @@
 #include "train/data/parquet/codecs.h"
 
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <array>
@@ -101,7 +102,31 @@ void inflate_into(std::span<const std::byte> bytes, std::span<std::byte> into) {
   if (!whole) refuse("gzip's");
 }
 
+void unpack_zstd_into(std::span<const std::byte> bytes, std::span<std::byte> into) {
+  if (ZSTD_decompress(into.data(), into.size(), bytes.data(), bytes.size()) != into.size()) refuse("ZSTD's");
+}
+
+// How much a codec's bytes can become, each.
+uint64_t most_times(Codec codec) {
+  switch (codec) {
+    case Codec::none:
+      return 1;
+    case Codec::snappy:
+      return 22;  // copies make 64 bytes of three
+    case Codec::gzip:
+      return 1032;  // deflate's 258 of two bits
+    case Codec::zstd:
+      return 32768;  // a block repeats a byte 128 KiB times, and has four itself
+  }
+  return 0;
+}
+
 }  // namespace
+
+bool is_known(int64_t codec) {
+  return (codec >= 0 && codec <= static_cast<int64_t>(Codec::gzip)) ||
+         codec == static_cast<int64_t>(Codec::zstd);
+}
 
 std::string codec_name(int64_t codec) {
   constexpr std::array<std::string_view, 8> names{"UNCOMPRESSED", "SNAPPY", "GZIP", "LZO",
@@ -112,8 +137,7 @@ std::string codec_name(int64_t codec) {
 }
 
 std::vector<std::byte> decompressed(Codec codec, std::span<const std::byte> bytes, uint64_t size) {
-  // Snappy's copies make 64 bytes of three, deflate's 258 of two bits.
-  const uint64_t times = codec == Codec::none ? 1 : codec == Codec::snappy ? 22 : 1032;
+  const uint64_t times = most_times(codec);
   if (size > bytes.size() * times + (codec == Codec::none ? 0 : 64)) {
     throw BadPage{"a page of " + std::to_string(bytes.size()) + " bytes",
                   "more, which can become the " + std::to_string(size) + " of its header"};
@@ -127,8 +151,10 @@ std::vector<std::byte> decompressed(Codec codec, std::span<const std::byte> byte
     std::ranges::copy(bytes, result.begin());
   } else if (codec == Codec::snappy) {
     Snappy(bytes, result).run();
-  } else {
+  } else if (codec == Codec::gzip) {
     inflate_into(bytes, result);
+  } else {
+    unpack_zstd_into(bytes, result);
   }
   return result;
 }

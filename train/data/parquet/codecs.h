@@ -10,7 +10,9 @@
 namespace vitrine::parquet {
 
 // As the format numbers them.
-enum class Codec : uint8_t { none = 0, snappy = 1, gzip = 2 };
+enum class Codec : uint8_t { none = 0, snappy = 1, gzip = 2, zstd = 6 };
+// Of the names that codec_name() has for them.
+bool is_known(int64_t codec);
 
 // What a codec, an encoding or a type is called in the format, for messages.
 std::string codec_name(int64_t codec);

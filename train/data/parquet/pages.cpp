@@ -97,8 +97,8 @@ class Finder {
       : file_(file), chunk_(chunk), column_(column) {}
 
   ChunkPages find(uint64_t rows) {
-    if (chunk_.codec < 0 || chunk_.codec > static_cast<int64_t>(Codec::gzip)) {
-      fail("the codec " + codec_name(chunk_.codec), "UNCOMPRESSED, SNAPPY or GZIP");
+    if (!is_known(chunk_.codec)) {
+      fail("the codec " + codec_name(chunk_.codec), "UNCOMPRESSED, SNAPPY, GZIP or ZSTD");
     }
     FileWindow window(file_, usual_header);
     uint64_t at = chunk_.begin, row = 0;
