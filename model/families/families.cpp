@@ -197,6 +197,13 @@ bool has_landmarks(const TensorShapes& tensors, const Family& family, const std:
   });
 }
 
+std::string_view family_within(std::string_view outer) {
+  for (const Family* family : all_families()) {
+    if (!family->outer.empty() && family->outer == outer) return family->name;
+  }
+  return {};
+}
+
 Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said) {
   const auto find = [&](const Family& family, bool by_fit) -> std::optional<Naming> {
     for (const auto& [name, shape] : tensors) {

@@ -73,6 +73,8 @@ struct Family {
   // What tells the family from another one of the same names, where that isn't a name.
   bool (*fits)(const TensorShapes&, const std::string& prefix) = nullptr;
   std::string_view told_by_config = {};  // what neither names nor shapes tell, with its verb
+  // What a whole model's file has in front of a tower of this family, whose names are another one's, too.
+  std::string_view outer = {};
 
   const ModulePath* find(Module module) const;
 };
@@ -93,6 +95,9 @@ bool has_landmarks(const TensorShapes& tensors, const Family& family, const std:
 // The family that these names belong to: the one that is `said` (by a configuration) where they may, else the
 // first that they fit. Throws Error(bad_file) naming `file`.
 Naming recognise(const TensorShapes& tensors, const std::string& file, std::string_view said = {});
+
+// The family whose towers alone lie behind this prefix; else "".
+std::string_view family_within(std::string_view outer);
 
 // What is known of a model from elsewhere before its tensors are looked at; 0: not known.
 struct InferHints {

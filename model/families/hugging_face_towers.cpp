@@ -90,6 +90,7 @@ const Family& hugging_face_git() {
     git.unused.clear();
     git.spare.clear();
     git.adjust = adjust_git;
+    git.outer = "git.image_encoder.";
     return git;
   }();
   return family;

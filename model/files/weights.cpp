@@ -423,8 +423,8 @@ Model open_checkpoint(const ModelOptions& options, Warn warn) {
   if (!is_part) refuse_foreign(all, file);
   const Unwrapped unwrapped = unwrap(std::move(all), file);
   const TensorShapes& shapes = unwrapped.tensors;
-  const Naming naming =
-      recognise(shapes, file, has_config ? said_family(json, shown(config_path)) : std::string_view());
+  const Naming naming = recognise(
+      shapes, file, has_config ? said_family(json, shown(config_path)) : family_within(unwrapped.outer));
   Model model{options.model.string(), std::string(naming.family->name), {}, nullptr};
   ConfigRemarks remarks;
   if (has_config) {

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "model/families/wrappers.h"
 #include "model/files/config_hugging_face.h"
 #include "tests/support/checkpoint_shapes.h"
 
@@ -81,9 +82,15 @@ TEST_CASE("towers of larger models are told by their names") {
   check_read(checkpoint(qianfan, "hf_qianfan", "vision_tower."), "hf_qianfan", qianfan);
 }
 
-TEST_CASE("a GIT's tower is a CLIP's by its names, but for what its configuration says") {
+TEST_CASE("a GIT's tower is a CLIP's by its names, but for what its configuration and its whole file say") {
   const TensorShapes tensors = checkpoint(git(), "hf_git", "vision_model.");
   CHECK(recognise(tensors, "m").family->name == "hf_clip");
+  TensorShapes whole = checkpoint(git(), "hf_git", "git.image_encoder.vision_model.");
+  whole["git.embeddings.word_embeddings.weight"] = {30522, 768};
+  const Unwrapped unwrapped = unwrap(whole, "m");
+  CHECK(family_within(unwrapped.outer) == "hf_git");
+  CHECK(recognise(unwrapped.tensors, "m", family_within(unwrapped.outer)).family->name == "hf_git");
+  CHECK(family_within("model.vision_tower.").empty());
   const Json json = within("git", "vision_config", {{"model_type", "git_vision_model"}});
   CHECK(said_family(json, "config.json") == "hf_git");
   const Naming naming = recognise(tensors, "m", "hf_git");
