@@ -303,6 +303,8 @@ void TrainConfig::validate(const std::string& origin) const {
   validate_picture_augmentation(augmentation, model.channels, model.image_height, model.image_width, origin);
   if (preprocess) {
     preprocess->validate(origin + " (data.preprocess)");
+    require(!preprocess->kept_shape, "data.preprocess", "for pictures that keep their shape",
+            "one size for all");
     require(preprocess->height() == model.image_height && preprocess->width() == model.image_width,
             "data.preprocess", "for pictures of other sides", "the model's");
   }

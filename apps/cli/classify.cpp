@@ -65,7 +65,7 @@ void classify_by_labels(const ClassifyFlags& flags, const CommonOptions& common)
     throw Error(ErrorCode::usage,
                 "found --labels without --model, expected a CLIP or SigLIP that reads them");
   }
-  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common, true);
   const TextModel text = open_texts(model.path);
   const uint64_t width = model.config.feature_width();
   if (model.config.classes != 0 || width != text.config.width) {
@@ -97,7 +97,7 @@ void classify(const ClassifyFlags& flags, const CommonOptions& common) {
   if (!flags.templates.empty()) {
     throw Error(ErrorCode::usage, "found --template without --labels, expected both");
   }
-  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common, true);
   if (model.config.classes == 0) {
     throw Error(ErrorCode::usage,
                 shown(model.name) +

@@ -65,7 +65,7 @@ void embed(const EmbedFlags& flags, const CommonOptions& common) {
   if (flags.stream.images.empty()) {
     throw Error(ErrorCode::usage, "found neither pictures nor --text, expected one of the two");
   }
-  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common);
+  const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common, true);
   const ViTConfig& c = model.config;
   std::vector<float> rows;
   std::vector<std::string> images;

@@ -65,8 +65,16 @@ LookInput::LookInput(const LookFlags& flags, const CommonOptions& common, bool s
     }
     return;
   }
-  model_ = open_picture_model(flags.model, flags.picture, common);
+  model_ = open_picture_model(flags.model, flags.picture, common, true);
   picture_ = decode_image(path_, decode_options(flags.picture));
+  if (model_.preprocess.kept_shape) {  // then the model is one for this picture's shape
+    const Preprocess own = model_.preprocess.of_picture(picture_.height, picture_.width);
+    ModelOptions options = model_options_of(flags.model, common);
+    options.profile = flags.picture.profile;
+    options.image_height = own.height();
+    options.image_width = own.width();
+    model_ = vitrine::open_model(options);
+  }
   region_ = map_region(model_.config,
                        picture_geometry(model_.preprocess, picture_.height, picture_.width, shown(path_)),
                        picture_.height, picture_.width);

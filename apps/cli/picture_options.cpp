@@ -15,11 +15,12 @@ DecodeOptions decode_options(const PictureFlags& flags) {
   return options;
 }
 
-Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common) {
+Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common,
+                         bool in_their_shape) {
   ModelOptions options = model_options_of(flags, common);
   options.profile = pictures.profile;
   Model model = vitrine::open_model(options, warn);
-  require_pictures(model, warn);
+  require_pictures(model, warn, in_their_shape);
   announce_random_weights(model, flags, common);
   return model;
 }

@@ -20,7 +20,9 @@ void add_picture_flags(CLI::App& command, PictureFlags& flags);
 
 DecodeOptions decode_options(const PictureFlags& flags);
 
-// One that pictures can be shown to, with --profile's preprocessing where that is given.
-Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common);
+// One that pictures can be shown to, with --profile's preprocessing where that is given. `in_their_shape` as
+// require_pictures() has it.
+Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common,
+                         bool in_their_shape = false);
 
 }  // namespace vitrine::cli

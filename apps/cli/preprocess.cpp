@@ -31,7 +31,7 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
   if (!flags.model.model.empty() || !flags.model.arch.empty()) {
     ModelFlags model = flags.model;
     if (!flags.size.empty()) model.image_size = flags.size;
-    const Model opened = open_picture_model(model, flags.picture, common);
+    const Model opened = open_picture_model(model, flags.picture, common, true);
     return {opened.preprocess, opened.config.channels};
   }
   if (flags.picture.profile.empty()) {
@@ -48,8 +48,8 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
 
 void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
   const Wanted wanted = wanted_of(flags, common);
-  const Preprocess& p = wanted.preprocess;
   Picture picture = picture_for(decode_image(flags.image, decode_options(flags.picture)), wanted.channels);
+  const Preprocess p = wanted.preprocess.of_picture(picture.height, picture.width);
   const std::string name = shown(flags.image),
                     size = std::to_string(picture.width) + " x " + std::to_string(picture.height);
   const std::unique_ptr<Device> device = open_device(common);

@@ -39,7 +39,7 @@ std::vector<float> query_vector(const SearchFlags& flags, const CommonOptions& c
   stream.model = flags.model;
   stream.picture = flags.picture;
   stream.images = {flags.query};
-  const Model model = open_picture_model(stream.model, stream.picture, common);
+  const Model model = open_picture_model(stream.model, stream.picture, common, true);
   std::vector<float> vector;
   const auto take = [&](const std::filesystem::path&, std::span<const float> features) {
     vector.assign(features.begin(), features.end());

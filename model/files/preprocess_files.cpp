@@ -36,6 +36,7 @@ constexpr Processor processors[] = {
     {"Bit", "clip", "dinov2", false, false, true},
     {"CLIP", "clip", "clip", false, false, true},
     {"Siglip", "siglip", "siglip", true, true, false},
+    {"Siglip2", "naflex", "siglip2", true, true, false},
     {"Beit", "siglip", "beit", true, true, false},
     {"DINOv3ViT", "hf-dinov3-fast", "dinov3_vit", true, true, false},  // there on PyTorch alone
 };
@@ -58,6 +59,7 @@ const Processor* processor_of_model(std::string_view type) {
   if (type == "dinov2_with_registers") type = "dinov2";
   if (type == "clip_vision_model") type = "clip";
   if (type == "siglip_vision_model") type = "siglip";
+  if (type == "siglip2_vision_model") type = "siglip2";
   if (type == "data2vec-vision") type = "beit";
   for (const Processor& processor : processors) {
     if (processor.model_type == type) return &processor;
@@ -70,11 +72,11 @@ const Processor& processor_for(const JsonObject& object, std::string_view model_
     const auto name = object.text(key);
     if (!name) continue;
     if (const Processor* found = processor_of_class(*name)) return *found;
-    object.fail(
-        key, Json(*name),
-        "ViTImageProcessor, DeiTImageProcessor, BitImageProcessor, CLIPImageProcessor, "
-        "SiglipImageProcessor, BeitImageProcessor or DINOv3ViTImageProcessor; --profile says which of " +
-            profile_names() + " to take instead");
+    object.fail(key, Json(*name),
+                "ViTImageProcessor, DeiTImageProcessor, BitImageProcessor, CLIPImageProcessor, "
+                "SiglipImageProcessor, Siglip2ImageProcessor, BeitImageProcessor or DINOv3ViTImageProcessor; "
+                "--profile says which of " +
+                    profile_names() + " to take instead");
   }
   if (const Processor* found = processor_of_model(model_type)) return *found;
   throw Error(ErrorCode::bad_file, object.file() +
@@ -194,6 +196,7 @@ std::string_view usual_profile(std::string_view family, std::string_view model_t
         {"myvit", "grey"},
         {"hf_aimv2", "clip"},
         {"hf_mlcd", "clip"},
+        {"hf_siglip2", "naflex"},
         {"hf_beit", "siglip"},
         {"hf_dinov3", "hf-dinov3-fast"},
         {"meta_dinov3", "hf-dinov3-fast"},
@@ -215,8 +218,7 @@ std::string_view another_way(std::string_view family) {
         {"hf_janus", "Janus' own pictures, whose longer side is scaled and the rest filled up,"},
         {"hf_yolos", "YOLOS' own pictures, which keep the shape that they have,"},
         {"hf_vitdet", "pictures as a detector around it has them"},
-        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"},
-        {"hf_siglip2", "NaFlex's own pictures, which keep the shape that they have,"}}) {
+        {"hf_pixtral", "Pixtral's own pictures, which keep the shape that they have,"}}) {
     if (family == known) return way;
   }
   return {};
@@ -239,14 +241,16 @@ nlohmann::ordered_json to_json(const Preprocess& p) {
   json["normalize"] = p.normalize;
   json["mean"] = p.mean;
   json["std"] = p.std;
+  if (p.kept_shape)
+    json["kept_shape"] = {{"patch", p.kept_shape->patch}, {"most_patches", p.kept_shape->most_patches}};
   return json;
 }
 
 Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file) {
   const JsonObject object(json, file);
-  constexpr std::array<std::string_view, 13> known{
+  constexpr std::array<std::string_view, 14> known{
       "resize", "resize_size", "filter",    "crop_pct", "crop", "crop_size", "fill",
-      "scale",  "factor",      "normalize", "mean",     "std",  "resampler"};
+      "scale",  "factor",      "normalize", "mean",     "std",  "resampler", "kept_shape"};
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(known, key) == known.end())
       throw Error(ErrorCode::bad_file, file + ": \"" + key + "\" is not known of preprocessing");
@@ -273,6 +277,11 @@ Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file
   assign(p.normalize, object.flag("normalize"));
   p.mean = numbers(object, "mean", p.mean);
   p.std = numbers(object, "std", p.std);
+  if (const auto kept = object.object("kept_shape")) {
+    p.kept_shape = KeptShape{};
+    assign(p.kept_shape->patch, kept->whole("patch"));
+    assign(p.kept_shape->most_patches, kept->whole("most_patches"));
+  }
   p.profile = file;
   p.validate(file);
   return p;
@@ -290,12 +299,16 @@ nlohmann::ordered_json hugging_face_json(const Preprocess& p) {
   // What `contain` leaves around a picture no class can make: all of the picture is nearer than its middle.
   const bool stretches = p.resize == ResizeRule::stretch || p.resize == ResizeRule::contain;
   nlohmann::ordered_json json;
-  json["image_processor_type"] = std::string(!stretches ? "Bit"
-                                             : crops    ? "DeiT"
-                                                        : "ViT") +
+  json["image_processor_type"] = std::string(!stretches     ? "Bit"
+                                             : crops        ? "DeiT"
+                                             : p.kept_shape ? "Siglip2"
+                                                            : "ViT") +
                                  "ImageProcessor" + (p.resampler == Resampler::torch ? "Fast" : "");
   json["do_resize"] = p.resize != ResizeRule::none;
-  if (stretches) {
+  if (p.kept_shape) {
+    json["patch_size"] = p.kept_shape->patch;
+    json["max_num_patches"] = p.kept_shape->most_patches;
+  } else if (stretches) {
     json["size"] = sides(p.resize_height, p.resize_width);
   } else {
     const uint64_t side = p.resize == ResizeRule::none ? std::max(p.crop_height, p.crop_width)
@@ -326,7 +339,15 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   Preprocess p = profile_named(processor.profile, 224, 224);
   if (processor.name == "DeiT") p.mean = p.std = {0.5, 0.5, 0.5};  // the class's own default
   p.profile = file;
-  read_size(object, processor, p);
+  if (p.kept_shape) {
+    assign(p.kept_shape->patch, object.whole("patch_size"));
+    assign(p.kept_shape->most_patches, object.whole("max_num_patches"));
+    if (!object.flag("do_resize").value_or(true)) {
+      object.fail("do_resize", false, "true, as pictures have to be whole patches");
+    }
+  } else {
+    read_size(object, processor, p);
+  }
   p.filter = hugging_face_filter(object, p.filter);
   if (!object.flag("do_resize").value_or(true)) p.resize = ResizeRule::none;
   if (processor.crops) {
@@ -421,13 +442,19 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
                     ": it sees spectrograms, which pictures and sound files aren't made to; "
                     "expected vitrine run with an array [count, 1, frequencies, times]");
   }
-  if (folder && path_exists(own)) return read_hugging_face_preprocess(read_json(own), model_type, shown(own));
+  // Pictures that keep their shape have no size that a file could say: the model's.
+  const auto of_model = [&](Preprocess p) {
+    if (p.kept_shape) p.resize_height = config.image_height, p.resize_width = config.image_width;
+    return p;
+  };
+  if (folder && path_exists(own))
+    return of_model(read_hugging_face_preprocess(read_json(own), model_type, shown(own)));
   // transformers 5 saves a processor of pictures and words as one file, and older ones as both.
   if (folder && path_exists(together)) {
     const Json json = read_json(together);
     const JsonObject object(json, shown(together));
     if (const Json* pictures = object.find("image_processor"); pictures && pictures->is_object())
-      return read_hugging_face_preprocess(*pictures, model_type, shown(together));
+      return of_model(read_hugging_face_preprocess(*pictures, model_type, shown(together)));
   }
   if (const std::string_view way = another_way(family); !way.empty()) {
     throw Error(ErrorCode::bad_file, shown(path) + ": found no processor's file, and " + std::string(way) +
@@ -438,8 +465,10 @@ Preprocess read_preprocess(const std::filesystem::path& path, std::string_view f
   // DINOv2 is published with positions for 518 pixels, and transformers shows it 224.
   const bool trained_larger =
       profile == "hf-dinov2" && config.image_height == 518 && config.image_width == 518;
-  return profile_named(profile, trained_larger ? 224 : config.image_height,
-                       trained_larger ? 224 : config.image_width);
+  Preprocess p = profile_named(profile, trained_larger ? 224 : config.image_height,
+                               trained_larger ? 224 : config.image_width);
+  if (p.kept_shape) p.kept_shape->patch = config.patch_height;
+  return p;
 }
 
 }  // namespace vitrine

@@ -22,6 +22,7 @@
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/vision_transformer.h"
+#include "model/vit/vit_graph.h"
 #include "runtime/util/json.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
@@ -42,6 +43,18 @@ void require_shape(const std::string& name, const Shape& known, const Shape& ask
 
 ConstantPart part_of(std::span<const float> values) { return {DType::f32, std::as_bytes(values)}; }
 
+Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
+
+PositionRule position_rule(const ViTConfig& c) {
+  return {c.position_resize, c.position_offset, c.detection_tokens, c.position_square};
+}
+
+// Of positions for another grid of patches than the configuration's.
+Shape shape_for(const Parameter& parameter, const ViTConfig& config, Grid grid) {
+  if (grid == grid_of(config)) return parameter.shape;
+  return {parameter.shape[0] - config.patches() + grid.patches(), parameter.shape[1]};
+}
+
 class RandomWeights : public ConstantSource {
  public:
   RandomWeights(const ModuleBase& module, uint64_t seed) : config_(module.config()), seed_(seed) {
@@ -49,10 +62,16 @@ class RandomWeights : public ConstantSource {
   }
 
   ConstantParts find(const std::string& name, const Shape& shape, DType) override {
-    const auto found = parameters_.find(name);
+    const PositionsName other = positions_named(name);
+    const auto found = parameters_.find(other.parameter.empty() ? name : other.parameter);
     if (found == parameters_.end()) no_such_constant(name);
-    require_shape(name, found->second.shape, shape);
     values_ = drawn(found->second);
+    if (other.parameter.empty()) {
+      require_shape(name, found->second.shape, shape);
+    } else {
+      require_shape(name, shape_for(found->second, config_, other.grid), shape);
+      values_ = resize_positions(values_, config_.dim, grid_of(config_), other.grid, position_rule(config_));
+    }
     return {part_of(values_)};
   }
 
@@ -111,8 +130,6 @@ bool has_nan(const ConstantPart& part) {
   return false;
 }
 
-Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
-
 class FileWeights : public ConstantSource {
  public:
   // `stored_grid`: the grid of patches that learned positions in the file are for.
@@ -144,10 +161,12 @@ class FileWeights : public ConstantSource {
   }
 
   ConstantParts find(const std::string& name, const Shape& shape, DType) override {
-    const auto found = constants_.find(name);
+    const PositionsName other = positions_named(name);
+    const auto found = constants_.find(other.parameter.empty() ? name : other.parameter);
     if (found == constants_.end()) no_such_constant(name);
     const Constant& constant = found->second;
-    require_shape(name, constant.parameter.shape, shape);
+    const Grid grid = other.parameter.empty() ? grid_of(config_) : other.grid;
+    require_shape(name, shape_for(constant.parameter, config_, grid), shape);
     if (constant.parameter.fixed) {
       values_ = fixed_values(constant.parameter, config_,
                              [&](const Parameter& other) { return stored_values(other.name); });
@@ -176,15 +195,12 @@ class FileWeights : public ConstantSource {
     const bool positions = constant.parameter.module == Module::positions ||
                            constant.parameter.module == Module::block_positions;
     const bool sum = positions && constant.parts.size() == 2;
-    if (positions && (sum || stored_grid_ != grid_of(config_))) {
+    if (positions && (sum || stored_grid_ != grid)) {
       values_ = floats_of(constant.parts[0]);
       if (sum) values_ = sums_of(values_, floats_of(constant.parts[1]), config_.dim);
       // Where both axes of a square are resampled, a grid that is a part of it isn't the stored one.
-      if (stored_grid_ != grid_of(config_) || config_.position_square) {
-        values_ = resize_positions(values_, config_.dim, stored_grid_, grid_of(config_),
-                                   {config_.position_resize, config_.position_offset,
-                                    config_.detection_tokens, config_.position_square});
-      }
+      if (stored_grid_ != grid || config_.position_square)
+        values_ = resize_positions(values_, config_.dim, stored_grid_, grid, position_rule(config_));
       return {part_of(values_)};
     }
     const Module module = constant.parameter.module;
@@ -326,6 +342,16 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
     p = p.on_torch();
   } else if (!options.profile.empty()) {
     p = profile_named(options.profile, height, width);
+    if (p.kept_shape) p.kept_shape->patch = c.patch_height;
+  }
+  if (p.kept_shape && asked) p = p.with_size(c.image_height, c.image_width);
+  if (p.kept_shape) {
+    const std::string origin = p.profile + ": pictures that keep their shape can't be shown to this model: ";
+    if (const auto reason = refuses_shapes(c)) throw Error(ErrorCode::bad_file, origin + *reason);
+    if (p.kept_shape->patch != c.patch_height) {
+      throw Error(ErrorCode::bad_file, origin + "found patches of " + std::to_string(p.kept_shape->patch) +
+                                           " pixels, expected its " + std::to_string(c.patch_height));
+    }
   }
   if (p.height() == c.image_height && p.width() == c.image_width) return;
   if (asked) {
@@ -552,14 +578,26 @@ Labels answer_labels(const Model& model, const Warn& warn) {
   return Labels(model.known_labels.names());
 }
 
-void require_pictures(const Model& model, const Warn& warn) {
+void require_pictures(const Model& model, const Warn& warn, bool in_their_shape) {
   const uint64_t channels = model.config.channels;
   if (channels != 1 && channels != 3) {
     throw Error(ErrorCode::bad_file, shown(model.name) + ": found a model of " + std::to_string(channels) +
                                          " channels, expected 3 (colour) or 1 (grey) to show it pictures");
   }
   if (!model.preprocess_error.empty()) throw Error(ErrorCode::bad_file, model.preprocess_error);
-  if (warn && !model.preprocess.remark.empty()) warn(model.preprocess.remark);
+  if (!warn) return;
+  if (!model.preprocess.remark.empty()) warn(model.preprocess.remark);
+  if (!in_their_shape) stretched_pictures(model, warn);
+}
+
+Preprocess stretched_pictures(const Model& model, const Warn& warn) {
+  const Preprocess& p = model.preprocess;
+  if (!p.kept_shape) return p;
+  if (warn) {
+    warn(p.profile + ": pictures keep their shape there; here they are stretched to " +
+         sides(p.height(), p.width()) + " pixels");
+  }
+  return p.with_size(p.height(), p.width());
 }
 
 Model open_model(const ModelOptions& options, Warn warn) {

@@ -82,8 +82,12 @@ Model open_model(const ModelOptions& options, Warn warn = {});
 Labels answer_labels(const Model& model, const Warn& warn);
 
 // Throws Error(bad_file) naming the model unless pictures can be shown to it: it has 1 or 3 channels, and
-// preprocessing that can be followed. What isn't done to the letter is said.
-void require_pictures(const Model& model, const Warn& warn = {});
+// preprocessing that can be followed. What isn't done to the letter is said, also that pictures lose their
+// shape unless they are shown to it in that.
+void require_pictures(const Model& model, const Warn& warn = {}, bool in_their_shape = false);
+
+// Its preprocessing for who takes pictures of one size alone; where they keep their shape `warn` is told.
+Preprocess stretched_pictures(const Model& model, const Warn& warn);
 
 // A module's parameters, drawn from a seed as init_parameter() says.
 std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);

@@ -165,6 +165,13 @@ Preprocess make_clip(uint64_t height, uint64_t width) {
 
 Preprocess make_siglip(uint64_t height, uint64_t width) { return hugging_face(height, width); }
 
+// As SigLIP 2's processor has it in transformers.
+Preprocess make_naflex(uint64_t height, uint64_t width) {
+  Preprocess p = make_hf(height, width);
+  p.kept_shape = KeptShape{};
+  return p;
+}
+
 // Resize and ToTensor(), as scripts for small grey pictures have it.
 Preprocess make_grey(uint64_t height, uint64_t width) {
   Preprocess p;
@@ -181,15 +188,16 @@ struct Profile {
   Preprocess (*make)(uint64_t height, uint64_t width);
   bool fast = false;  // is there on PyTorch, too
 };
-constexpr std::array<Profile, 9> profiles{{{"timm", make_timm},
-                                           {"hf", make_hf, true},
-                                           {"torchvision", make_torchvision},
-                                           {"clip", make_clip, true},
-                                           {"siglip", make_siglip, true},
-                                           {"hf-deit", make_hf_deit, true},
-                                           {"hf-dinov2", make_hf_dinov2, true},
-                                           {"hf-dinov3", make_hf_dinov3, true},
-                                           {"grey", make_grey}}};
+constexpr std::array<Profile, 10> profiles{{{"timm", make_timm},
+                                            {"hf", make_hf, true},
+                                            {"torchvision", make_torchvision},
+                                            {"clip", make_clip, true},
+                                            {"siglip", make_siglip, true},
+                                            {"naflex", make_naflex, true},
+                                            {"hf-deit", make_hf_deit, true},
+                                            {"hf-dinov2", make_hf_dinov2, true},
+                                            {"hf-dinov3", make_hf_dinov3, true},
+                                            {"grey", make_grey}}};
 constexpr std::string_view fast_end = "-fast";
 
 // The number for this channel; one that stands for all of them may.
@@ -207,7 +215,8 @@ double of_channel(const std::vector<double>& numbers, uint64_t channel, uint64_t
 bool Preprocess::operator==(const Preprocess& other) const {
   const auto fields = [](const Preprocess& p) {
     return std::tie(p.resize, p.resize_height, p.resize_width, p.filter, p.crop_pct, p.crop, p.crop_height,
-                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std, p.resampler);
+                    p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std, p.resampler,
+                    p.kept_shape);
   };
   return fields(*this) == fields(other);
 }
@@ -285,6 +294,16 @@ void Preprocess::validate(const std::string& origin) const {
            std::to_string(limit));
     }
   };
+  if (kept_shape) {
+    if (resize != ResizeRule::stretch || crop != CropRule::none)
+      fail("found pictures that keep their shape and are cropped, or not resized, expected a resize alone");
+    if (kept_shape->patch < 1 || kept_shape->most_patches < 1 || kept_shape->patch > limit ||
+        kept_shape->most_patches > limit / kept_shape->patch) {
+      fail("found up to " + std::to_string(kept_shape->most_patches) + " patches of " +
+           std::to_string(kept_shape->patch) +
+           " pixels, expected at least one, and together sides of up to " + std::to_string(limit));
+    }
+  }
   if (resize != ResizeRule::none) check("a resize", resize_height, resize_width);
   if (crop != CropRule::none) check("a crop", crop_height, crop_width);
   if (!normalize) return;
@@ -300,6 +319,7 @@ void Preprocess::validate(const std::string& origin) const {
 
 Preprocess Preprocess::with_size(uint64_t height, uint64_t width) const {
   Preprocess out = *this;
+  out.kept_shape.reset();
   if (crop == CropRule::none) {
     out.resize_height = height;
     out.resize_width = width;
@@ -325,6 +345,28 @@ Preprocess Preprocess::with_size(uint64_t height, uint64_t width) const {
     out.resize_width = resize_width * width / crop_width;
   }
   return out;
+}
+
+Preprocess Preprocess::of_picture(uint64_t height, uint64_t width) const {
+  if (!kept_shape) return *this;
+  const auto patch = static_cast<double>(kept_shape->patch);
+  // Sides in patches at this scale, which both are rounded up to.
+  const auto patches = [&](double scale, uint64_t side) {
+    return std::max(std::ceil(static_cast<double>(side) * scale / patch), 1.0);
+  };
+  // Found as the library finds it: to the same factor, rounding and all.
+  constexpr double precision = 1e-5;
+  double least = precision / 10, most = 100;
+  while (most - least >= precision) {
+    const double scale = (least + most) / 2;
+    const bool fits =
+        patches(scale, height) * patches(scale, width) <= static_cast<double>(kept_shape->most_patches);
+    (fits ? least : most) = scale;
+  }
+  const auto side = [&](uint64_t of) {
+    return static_cast<uint64_t>(patches(least, of)) * kept_shape->patch;
+  };
+  return with_size(side(height), side(width));
 }
 
 std::vector<float> Preprocess::values(uint64_t channels) const {
@@ -364,6 +406,10 @@ std::string Preprocess::to_string() const {
     case ResizeRule::contain:
       text = "resize to fit into " + to;
       break;
+  }
+  if (kept_shape) {
+    text = "resize to up to " + std::to_string(kept_shape->most_patches) + " whole patches of " +
+           size_text(kept_shape->patch, kept_shape->patch) + " in the picture's shape";
   }
   if (resize != ResizeRule::none) {
     text += " (" + std::string(name_of(filter)) + (resampler == Resampler::torch ? ", as PyTorch does" : "") +

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,13 @@ enum class ScaleRule : uint8_t {
   fused,
 };
 
+// Pictures that keep their shape: each is resized to as many whole patches as there may be.
+struct KeptShape {
+  uint64_t patch = 16, most_patches = 256;
+
+  bool operator==(const KeptShape&) const = default;
+};
+
 struct Preprocess {
   std::string profile;      // where this comes from: a profile's name, or a file
   std::string remark = {};  // what is done otherwise than asked there, a sentence
@@ -61,6 +69,10 @@ struct Preprocess {
   bool normalize = true;          // (x - mean) / std, in float32
   std::vector<double> mean, std;  // one number, or one a channel
 
+  // Where pictures keep their shape: the size that they are stretched to otherwise is for who takes one
+  // alone.
+  std::optional<KeptShape> kept_shape;
+
   // What comes out.
   uint64_t height() const { return crop == CropRule::none ? resize_height : crop_height; }
   uint64_t width() const { return crop == CropRule::none ? resize_width : crop_width; }
@@ -73,8 +85,11 @@ struct Preprocess {
   // Throws Error(bad_file) that begins with `origin` where pictures would come out in different sizes, or
   // a number makes no sense.
   void validate(const std::string& origin) const;
-  // The same for another size of the result: a resize in front of a crop changes in proportion.
+  // The same for another size of the result, which all pictures have then: a resize in front of a crop
+  // changes in proportion.
   Preprocess with_size(uint64_t height, uint64_t width) const;
+  // What a picture of this size gets: the same, but where pictures keep their shape.
+  Preprocess of_picture(uint64_t height, uint64_t width) const;
   // [channels][256]: the number that each byte becomes. Throws Error(bad_file) where mean and std are not
   // for this many channels.
   std::vector<float> values(uint64_t channels) const;
@@ -84,10 +99,10 @@ struct Preprocess {
   bool operator==(const Preprocess& other) const;
 };
 
-// "timm", "hf", "torchvision", "clip", "siglip", and "hf-deit", "hf-dinov2", "hf-dinov3", "grey": what the
-// family's library does with its usual model of this size; with "-fast" behind them, those of transformers on
-// PyTorch. Throws Error(usage) for other names. Where a model is there: what its files ask for, on PyTorch.
-// No profile_named().
+// "timm", "hf", "torchvision", "clip", "siglip", "naflex", and "hf-deit", "hf-dinov2", "hf-dinov3", "grey":
+// what the family's library does with its usual model of this size; with "-fast" behind them, those of
+// transformers on PyTorch. Throws Error(usage) for other names. Where a model is there: what its files ask
+// for, on PyTorch. No profile_named().
 constexpr std::string_view fast_profile = "fast";
 Preprocess profile_named(std::string_view name, uint64_t height, uint64_t width);
 std::string profile_names();  // for messages

@@ -1,10 +1,12 @@
 // Pictures through a model: preprocessing and model in one graph and one submission. While the device
-// works on one batch, the host fills the next.
+// works on one batch, the host fills the next. Where pictures keep their shape a batch is of one shape, and
+// later pictures may be computed before earlier ones of others.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,28 +63,40 @@ class PictureRunner {
   void finish();
 
  private:
+  // Pictures that are to be a batch.
+  struct Pending {
+    std::vector<PicturePart> parts;
+    std::vector<uint64_t> numbers;
+    ResampleNeeds needs;
+  };
   struct Recording {
     uint64_t batch = 0;
     PictureCapacity capacity;
+    Grid grid;
     std::unique_ptr<Executable> executable;
     uint64_t last_use = 0;
     size_t promoted = 0;  // layers that the guard knew of when it was made
   };
   struct Flight {
     Executable* executable = nullptr;
-    uint64_t first = 0, count = 0;
+    std::vector<uint64_t> numbers;
     PictureCapacity capacity;
+    Grid grid;
     size_t promoted = 0;
   };
 
-  ViTGraphOptions graph_options(uint64_t batch, const PictureCapacity& capacity) const;
-  Plan plan(uint64_t batch, const PictureCapacity& capacity);
-  bool check_range(const PictureCapacity& capacity, uint64_t batch, const RangeGuard::Fill& fill);
+  Grid own_grid() const;
+  Grid grid_of(const PicturePart& part) const;
+  ViTGraphOptions graph_options(uint64_t batch, const PictureCapacity& capacity, Grid grid) const;
+  Plan plan(uint64_t batch, const PictureCapacity& capacity, Grid grid);
+  bool check_range(const PictureCapacity& capacity, Grid grid, uint64_t batch, const RangeGuard::Fill& fill);
   std::unique_ptr<Executable> again(const Flight& flight, uint32_t set);
-  Recording& recording(uint64_t batch, const ResampleNeeds& needs);
+  Recording& recording(uint64_t batch, const ResampleNeeds& needs, Grid grid);
   void drop_oldest_recording();
-  void submit();
+  void submit(Grid grid);
+  void submit_oldest();
   void land(uint32_t set);
+  void deliver(uint64_t number, std::span<const float> result);
 
   PipelineStore& pipelines_;
   const Model& model_;
@@ -91,14 +105,18 @@ class PictureRunner {
   Take take_;
   WeightStore weights_;
   PictureCapacity largest_, probed_;
+  Grid probed_grid_;
   RangeGuard guard_;
   std::vector<float> values_;
   std::vector<Recording> recordings_;
   uint64_t uses_ = 0;
 
-  std::vector<PicturePart> pending_;
-  ResampleNeeds pending_needs_;
+  std::map<Grid, Pending> pending_;
+  uint64_t waiting_ = 0;  // pictures in all of those
   uint64_t added_ = 0;
+  // Of pictures that came out before an earlier one.
+  std::map<uint64_t, std::vector<float>> early_;
+  uint64_t delivered_ = 0;
   std::array<Flight, Executable::io_sets> flights_;
   uint32_t next_set_ = 0;
 };

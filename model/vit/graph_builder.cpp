@@ -25,10 +25,13 @@ DType GraphBuilder::dtype(std::string_view layer) const {
 ValueId GraphBuilder::constant(const Parameter& parameter, DType matrices) {
   if (const auto made = constants_.find(parameter.name); made != constants_.end()) return made->second;
   const auto learned = learned_.places.find(parameter.name);
+  const std::string name = positions_grid_ && parameter.module == Module::positions
+                               ? PositionsName{parameter.name, *positions_grid_}.text()
+                               : parameter.name;
   const ValueId id =
       learned != learned_.places.end()
           ? graph_->state(parameter.name, parameter.shape, learned->second)
-          : graph_->constant(parameter.name, parameter.shape, parameter.is_matrix() ? matrices : DType::f32);
+          : graph_->constant(name, parameter.shape, parameter.is_matrix() ? matrices : DType::f32);
   constants_.emplace(parameter.name, id);
   return id;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "model/vit/low_rank.h"
 #include "model/vit/parameters.h"
+#include "model/vit/position_table.h"
 #include "runtime/graph/graph.h"
 #include "runtime/ops/products/matmul.h"
 
@@ -45,6 +47,10 @@ class GraphBuilder {
   // The parameter as a constant, made on first use: matrices in `matrices`, all else in f32. As a state where
   // it is learned.
   ValueId constant(const Parameter& parameter, DType matrices);
+
+  // From here on the positions are those of another grid, which parameters are then declared for: constants
+  // of their own, by PositionsName.
+  void take_positions_of(Grid grid) { positions_grid_ = grid; }
 
   // Parameters that lie one behind the other as one, joined along the first axis; none where they don't, or
   // where they are constants.
@@ -82,6 +88,7 @@ class GraphBuilder {
   mutable std::vector<std::string> asked_;
   std::map<std::string, ValueId, std::less<>> constants_;
   LearnedParameters learned_;
+  std::optional<Grid> positions_grid_;
   ValueId step_;
   uint32_t streams_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "model/vit/position_table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "runtime/util/error.h"
@@ -81,6 +82,21 @@ std::vector<Taps> axis_taps(uint64_t from, uint64_t to, uint64_t count, const Po
 }
 
 }  // namespace
+
+std::string PositionsName::text() const {
+  return parameter + "[" + std::to_string(grid.height) + "x" + std::to_string(grid.width) + "]";
+}
+
+PositionsName positions_named(std::string_view name) {
+  const size_t open = name.rfind('['), times = name.rfind('x');
+  if (open == std::string_view::npos || times == std::string_view::npos || times < open ||
+      !name.ends_with(']'))
+    return {};
+  PositionsName found{.parameter = std::string(name.substr(0, open)), .grid = {}};
+  std::from_chars(name.data() + open + 1, name.data() + times, found.grid.height);
+  std::from_chars(name.data() + times + 1, name.data() + name.size() - 1, found.grid.width);
+  return found;
+}
 
 std::vector<float> resize_positions(std::span<const float> table, uint64_t dim, Grid from, Grid to,
                                     const PositionRule& rule) {

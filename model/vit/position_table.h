@@ -1,8 +1,11 @@
 // A learned position table for another grid of patches than the one it was trained with.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/vit/vit_config.h"
@@ -13,7 +16,7 @@ struct Grid {
   uint64_t height = 0, width = 0;  // patches
 
   uint64_t patches() const { return height * width; }
-  bool operator==(const Grid&) const = default;
+  auto operator<=>(const Grid&) const = default;
 };
 
 // How the library that published a checkpoint resamples its positions.
@@ -26,6 +29,17 @@ struct PositionRule {
   // To the square of the longer side first, of which the first rows and columns are then taken.
   bool square = false;
 };
+
+// The name under which a graph asks for positions of another grid than the configuration's:
+// "pos_embed[12x20]".
+struct PositionsName {
+  std::string parameter;
+  Grid grid;
+
+  std::string text() const;
+};
+// Nothing (an empty grid) where the name is another.
+PositionsName positions_named(std::string_view name);
 
 // Resamples `table`, [other rows + from.patches() + behind, dim], to [other rows + to.patches() + behind,
 // dim]. The rows in front of the patches (class, distillation, registers) stay as they are. Computed in

@@ -4,7 +4,15 @@ namespace vitrine {
 
 namespace {
 
-void build(GraphBuilder& builder, const ViTConfig& config, const ViTGraphOptions& options) {
+ViTConfig with_grid(ViTConfig config, Grid grid) {
+  config.image_height = grid.height * config.patch_height;
+  config.image_width = grid.width * config.patch_width;
+  return config;
+}
+
+void build(GraphBuilder& builder, const ViTConfig& whole, const ViTGraphOptions& options) {
+  const ViTConfig config = options.grid ? with_grid(whole, *options.grid) : whole;
+  if (options.grid) builder.take_positions_of(*options.grid);
   const VisionTransformer model(config);
   Graph& graph = builder.graph();
   const Shape image_shape{options.batch, config.channels, config.image_height, config.image_width};
@@ -18,6 +26,18 @@ void build(GraphBuilder& builder, const ViTConfig& config, const ViTGraphOptions
 }
 
 }  // namespace
+
+std::optional<std::string> refuses_shapes(const ViTConfig& c) {
+  if (c.positions != Positions::none && c.positions != Positions::learned)
+    return "its positions are computed";
+  if (c.block_positions) return "its blocks have positions of their own";
+  if (c.rotary != Rotary::none) return "its positions are rotary";
+  if (c.relative_bias != RelativeBias::none) return "its attention has a relative bias";
+  if (c.window) return "its attention has windows";
+  if (c.stem != Stem::none || !c.patches_adjoin() || c.patch_height != c.patch_width)
+    return "its patches aren't squares side by side";
+  return std::nullopt;
+}
 
 std::shared_ptr<const Graph> make_vit_graph(const ViTConfig& config, const ViTGraphOptions& options) {
   GraphBuilder builder(options.dtype, options.layers);

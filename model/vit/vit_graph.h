@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/vit/position_table.h"
 #include "model/vit/vision_transformer.h"
 #include "model/vit/vit_config.h"
 #include "runtime/graph/graph.h"
@@ -22,10 +23,15 @@ struct ViTGraphOptions {
   // Layers that differ from dtype: "blocks.7.attn", "blocks.7.mlp", "head", ...
   LayerTypes layers = {};
   BlockTaps taps = {};
+  // Another grid of patches than the configuration's, which decides the image's size; see refuses_shapes().
+  std::optional<Grid> grid = {};
   // Makes the image [B, C, H, W], f32 and normalised, from inputs of its own. Left out: it is the input
   // "image".
   std::function<ValueId(Graph&)> image = {};
 };
+
+// Why one set of weights can't be run for pictures of several shapes; nothing where it can.
+std::optional<std::string> refuses_shapes(const ViTConfig& config);
 
 // One output, f32, named after the result, and those of the taps. The constants have the names, shapes
 // and (f16: matrices only) dtypes of parameters_of(config). The config must be valid; asking for logits

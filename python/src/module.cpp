@@ -177,10 +177,8 @@ Floats preprocess(Session& session, nb::handle picture, bool exif) {
   std::vector<Bytes3> arrays;
   const PictureSource source = source_of(picture, arrays);
   const std::string name = name_at(picture, 0);
-  std::vector<float> values = released(session, [&] { return session.preprocess(source, name, exif); });
-  const Model& model = session.model();
-  return array_of(std::move(values),
-                  {model.config.channels, model.preprocess.height(), model.preprocess.width()});
+  Session::Preprocessed made = released(session, [&] { return session.preprocess(source, name, exif); });
+  return array_of(std::move(made.values), {session.model().config.channels, made.height, made.width});
 }
 
 std::tuple<std::vector<Floats>, std::vector<Floats>> maps(Session& session, const Images& x,

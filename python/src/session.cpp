@@ -1,6 +1,7 @@
 #include "python/src/session.h"
 
 #include <algorithm>
+#include <array>
 
 #include "images/decode_queue.h"
 #include "images/overlay.h"
@@ -29,7 +30,7 @@ struct Session::State {
   Result pictures_result = Result::logits;
   uint64_t pictures_batch = 0;
   PictureRunner::Take take;
-  bool takes_pictures = false;
+  std::array<bool, 2> takes_pictures{};  // stretched, and in their shape
   std::mutex warnings_mutex;
   std::vector<std::string> warnings;
 
@@ -41,9 +42,9 @@ struct Session::State {
     return [this](const std::string& sentence) { warn(sentence); };
   }
   // What is odd about that is said once.
-  void take_pictures() {
-    if (!takes_pictures) require_pictures(model, warner());
-    takes_pictures = true;
+  void take_pictures(bool in_their_shape) {
+    if (!takes_pictures[in_their_shape]) require_pictures(model, warner(), in_their_shape);
+    takes_pictures[in_their_shape] = true;
   }
   WeightStore& look_weights() {
     if (!looking) looking = std::make_unique<WeightStore>(device->pipelines, *model.constants);
@@ -152,7 +153,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
                               const std::function<void(uint64_t)>& between) {
   const auto lock = enter();
   State& s = *state_;
-  s.take_pictures();
+  s.take_pictures(true);
   // Started first: the first pictures are decoded while weights are loaded.
   std::vector<EncodedPicture> encoded;
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -215,12 +216,14 @@ Picture Session::picture_of(const PictureSource& source, const std::string& name
   return picture_for(decoded(source, name, exif), state_->model.config.channels);
 }
 
-std::vector<float> Session::preprocess(const PictureSource& source, const std::string& name, bool exif) {
+Session::Preprocessed Session::preprocess(const PictureSource& source, const std::string& name, bool exif) {
   const auto lock = enter();
   State& s = *state_;
-  s.take_pictures();
-  return preprocessed_picture(s.device->pipelines, s.model.preprocess, s.model.config.channels,
-                              of_picture([&] { return picture_of(source, name, exif); }), name);
+  s.take_pictures(true);
+  Picture picture = of_picture([&] { return picture_of(source, name, exif); });
+  const Preprocess own = s.model.preprocess.of_picture(picture.height, picture.width);
+  return {preprocessed_picture(s.device->pipelines, own, s.model.config.channels, std::move(picture), name),
+          own.height(), own.width()};
 }
 
 Session::Maps Session::maps(std::span<const float> images, const std::vector<uint64_t>& layers, bool norm,
@@ -251,7 +254,7 @@ AttentionResult Session::attention(const PictureSource& source, const std::strin
   const auto lock = enter();
   State& s = *state_;
   const ViTConfig& c = s.model.config;
-  s.take_pictures();
+  s.take_pictures(false);
   const Image image = of_picture([&] { return decoded(source, name, exif); });
   const PictureGeometry geometry =
       of_picture([&] { return picture_geometry(s.model.preprocess, image.height, image.width, name); });

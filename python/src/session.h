@@ -79,7 +79,11 @@ class Session {
                        Result result, uint64_t batch, bool exif,
                        const std::function<void(uint64_t)>& between);
   // As `vitrine preprocess`.
-  std::vector<float> preprocess(const PictureSource& source, const std::string& name, bool exif);
+  struct Preprocessed {
+    std::vector<float> values;
+    uint64_t height = 0, width = 0;
+  };
+  Preprocessed preprocess(const PictureSource& source, const std::string& name, bool exif);
   // As `vitrine features`: each layer's maps of all images, and the tokens in front of the patches.
   struct Maps {
     std::vector<std::vector<float>> maps, prefixes;  // one a layer

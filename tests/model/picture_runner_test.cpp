@@ -7,11 +7,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "model/pictures/host_resample.h"
 #include "model/run/runner.h"
 #include "runtime/ops/pictures/reference_resample.h"
 #include "runtime/util/error.h"
+#include "runtime/util/json.h"
+#include "runtime/util/npy.h"
 #include "tests/support/constants.h"
 #include "tests/support/noise_picture.h"
 #include "tests/support/op_test.h"
@@ -111,6 +114,82 @@ TEST_CASE("pictures of many sizes give what a model gives for their tensors") {
 TEST_CASE("a model of one channel sees the first byte, in a size that is not square") {
   check_runner("timm_non_square", "siglip", 2, {{40, 30}, {24, 16}, {91, 17}});
   check_runner("myvit", "grey", 4, {{28, 28}, {14, 57}, {300, 200}});
+}
+
+// tests/parity/make_shapes_fixture.py
+TEST_CASE("pictures that keep their shape give what transformers makes of a batch with masks") {
+  test::TestDevice& device = test::test_device();
+  const nlohmann::json file = read_json(fixtures.parent_path() / "shapes" / "pictures.json");
+  const NpyFile features(fixtures.parent_path() / "shapes" / "features.npy");
+  const std::vector<double> expected = features.values<double>();
+  const Model model = open_model({.model = fixtures / "hf_siglip2"});
+  Preprocess p = model.preprocess;
+  REQUIRE(p.kept_shape == KeptShape{.patch = 8});
+  p.kept_shape->most_patches = file.at("most_patches");
+  const size_t count = file.at("pictures").size(), width = expected.size() / count;
+  for (const uint64_t batch : {1, 2, 32}) {
+    INFO("batches of " << batch);
+    Results results;
+    PictureRunnerOptions options;
+    options.result = Result::features;
+    options.batch = batch;
+    PictureRunner runner(*device.pipelines, model, p, options, results.take());
+    // All three times, so that shapes wait for their like, and for room.
+    for (size_t i = 0; i < 3 * count; ++i) {
+      const auto& picture = file.at("pictures")[i % count];
+      runner.add(noise(picture.at("seed"), picture.at("from")[0], picture.at("from")[1]), "picture");
+    }
+    runner.finish();
+    REQUIRE(results.numbers.size() == 3 * count);
+    for (size_t i = 0; i < 3 * count; ++i) {
+      INFO("picture " << i);
+      CHECK(results.numbers[i] == i);
+      const auto first = expected.begin() + static_cast<std::ptrdiff_t>(i % count * width);
+      const std::vector<double> reference(first, first + static_cast<std::ptrdiff_t>(width));
+      const std::vector<double> out(results.values[i].begin(), results.values[i].end());
+      CHECK(test::relative_error(out, reference) <= 2e-5);
+    }
+  }
+  PictureRunnerOptions tokens;
+  tokens.result = Result::tokens;
+  CHECK_THROWS_MATCHES(
+      PictureRunner(*device.pipelines, model, p, tokens, {}), Error,
+      Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("numbers of tokens")));
+  test::require_no_validation_messages();
+}
+
+TEST_CASE("what can't be run in several shapes says why") {
+  const auto refusal = [](const char* fixture) {
+    try {
+      open_model({.model = fixtures / fixture, .profile = "naflex"});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string begin = "profile naflex: pictures that keep their shape can't be shown to this model: ";
+  CHECK(refusal("hf_dinov3") == begin + "its positions are rotary");
+  CHECK(refusal("hf_beit") == begin + "its attention has a relative bias");
+  CHECK(refusal("timm_vit") == "");
+}
+
+TEST_CASE("who takes pictures of one size stretches them, and is told so") {
+  const Model model = open_model({.model = fixtures / "hf_siglip2"});
+  std::vector<std::string> said;
+  const Warn warn = [&](const std::string& sentence) { said.push_back(sentence); };
+  require_pictures(model, warn, true);
+  CHECK(said.empty());
+  require_pictures(model, warn);
+  const Preprocess p = stretched_pictures(model, warn);
+  CHECK(said == std::vector<std::string>(2,
+                                         "profile naflex: pictures keep their shape there; here they are "
+                                         "stretched to 32x32 pixels"));
+  CHECK_FALSE(p.kept_shape);
+  CHECK(p.of_picture(20, 300) == p);
+  // Whoever asks for a size gets that.
+  const Model sized = open_model({.model = fixtures / "hf_siglip2", .image_height = 64, .image_width = 16});
+  CHECK_FALSE(sized.preprocess.kept_shape);
+  CHECK(sized.preprocess.width() == 16);
 }
 
 TEST_CASE("a picture larger than the device takes is resized on the host, with the same bytes") {

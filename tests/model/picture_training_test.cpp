@@ -70,6 +70,26 @@ TrainConfig small_config(uint64_t channels) {
 
 using Rows = std::vector<std::vector<float>>;
 
+// As classify does it, from the files: in the order of the classes' names, and of the files' in them.
+Rows classified(const Model& model, const std::filesystem::path& folder, uint64_t batch) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  Rows rows;
+  PictureRunner runner(
+      *test::test_device().pipelines, model, model.preprocess, {.batch = batch},
+      [&](uint64_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
+  for (const std::filesystem::path& file : files) {
+    Image image = decode_image(file);
+    if (model.config.channels == 1) make_grey(image);
+    runner.add({image.width, image.height, std::move(image.pixels)}, file.string());
+  }
+  runner.finish();
+  return rows;
+}
+
 void check_agreement(const TrainConfig& config) {
   PipelineStore& pipelines = *test::test_device().pipelines;
   const test::TemporaryFolder folder;
@@ -97,24 +117,7 @@ void check_agreement(const TrainConfig& config) {
     CHECK(evaluated.loss == result.loss);
     CHECK(evaluated.accuracy == result.accuracy);
   }
-  // As classify does it, from the files: in the order of the classes' names, and of the files' in them.
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "test")) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  REQUIRE(files.size() == tested.size());
-  Rows classified;
-  PictureRunner runner(
-      pipelines, model, model.preprocess, {.batch = 8},
-      [&](uint64_t, std::span<const float> row) { classified.emplace_back(row.begin(), row.end()); });
-  for (const std::filesystem::path& file : files) {
-    Image image = decode_image(file);
-    if (config.model.channels == 1) make_grey(image);
-    runner.add({image.width, image.height, std::move(image.pixels)}, file.string());
-  }
-  runner.finish();
-  CHECK(classified == tested);
+  CHECK(classified(model, folder / "test", 8) == tested);
   // They are not all the same, or anything would agree.
   CHECK(std::ranges::adjacent_find(tested) == tested.end());
   test::require_no_validation_messages();
@@ -135,6 +138,29 @@ TEST_CASE(
   config.preprocess = profile_named("siglip", 24, 24);
   config.preprocess->mean = config.preprocess->std = {0.25};
   check_agreement(config);
+}
+
+TEST_CASE("an evaluation shows pictures in their own shape where the model sees them so") {
+  test::TestDevice& device = test::test_device();
+  const test::TemporaryFolder folder;
+  make_data(folder);
+  Model model = open_model({.arch = "vit_tiny_patch16_224",
+                            .set = {"patch_size=32", "dim=32", "heads=2", "depth=1", "classes=3"},
+                            .profile = "naflex"});
+  REQUIRE(model.preprocess.kept_shape);
+  model.preprocess.kept_shape->most_patches = 12;
+  const auto data = open_evaluation_set(model, folder.path(), Split::test);
+  Rows evaluated;
+  evaluate_on(*device.pipelines, model, *data, {.batch = 4}, {},
+              [&](std::span<const float> row, std::span<const uint32_t>) {
+                evaluated.emplace_back(row.begin(), row.end());
+              });
+  const Rows expected = classified(model, folder / "test", 4);
+  CHECK(expected.size() == 15);
+  CHECK(evaluated == expected);
+  model.preprocess = stretched_pictures(model, {});
+  CHECK(classified(model, folder / "test", 4) != expected);
+  test::require_no_validation_messages();
 }
 
 // The part before and the one behind the stop have their pictures resized by the device and on the host.

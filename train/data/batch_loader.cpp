@@ -236,7 +236,8 @@ struct BatchLoader::State {
       return prepare_box(box, crop->filter, dataset.shape().height, dataset.shape().width);
     }
     const std::optional<Preprocess>& p = dataset.preprocess();
-    return p ? prepare_picture(*p, height, width, dataset.name()) : unchanged_picture(height, width);
+    return p ? prepare_picture(p->of_picture(height, width), height, width, dataset.name())
+             : unchanged_picture(height, width);
   }
 
   std::vector<PictureOperation> operations_of(uint32_t epoch, uint32_t draw) const {

@@ -159,7 +159,7 @@ TrainSetup from_model(const TrainRequest& request, const Warn& warn) {
   // What the configuration says of classes holds for the data too.
   const uint64_t said_classes = request.classes.value_or(names_model ? config.model.classes : 0);
   std::optional<Preprocess> preprocess = config.preprocess;
-  if (!preprocess && model.preprocess_error.empty()) preprocess = model.preprocess;
+  if (!preprocess && model.preprocess_error.empty()) preprocess = stretched_pictures(model, warn);
   setup.data = open_dataset(request.data, Split::train, pictures_for(model.config, preprocess, said_classes));
   WantedClasses wanted{.count = said_classes ? said_classes : setup.data->classes(),
                        .names = setup.data->class_names()};

@@ -89,6 +89,61 @@ TEST_CASE("every profile on PyTorch gives transformers' tensors, bit for bit") {
   check_cases("fast.json", 20);
 }
 
+// tests/parity/make_shapes_fixture.py
+TEST_CASE("pictures that keep their shape get transformers' sizes and numbers, bit for bit") {
+  const Json file =
+      read_json(std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "shapes" / "pictures.json");
+  CHECK(file.at("pictures").size() >= 12);
+  for (const auto& [profile, hash] : {std::pair("naflex", "fnv"), std::pair("naflex-fast", "fast")}) {
+    Preprocess p = profile_named(profile, 32, 32);
+    p.kept_shape = KeptShape{.patch = file.at("patch"), .most_patches = file.at("most_patches")};
+    for (const Json& picture : file.at("pictures")) {
+      INFO(profile << ", " << picture.dump());
+      const uint32_t width = picture.at("from")[0], height = picture.at("from")[1];
+      const Preprocess own = p.of_picture(height, width);
+      CHECK_FALSE(own.kept_shape);
+      CHECK(own.height() == picture.at("shape")[1].get<uint64_t>());
+      CHECK(own.width() == picture.at("shape")[2].get<uint64_t>());
+      const auto out =
+          preprocessed(own, test::noise_picture(picture.at("seed"), width, height), width, height, 3);
+      CHECK(test::fnv(std::as_bytes(std::span(out))) == picture.at(hash).get<std::string>());
+    }
+  }
+  const Preprocess one = profile_named("hf", 32, 32);
+  CHECK(one.of_picture(7, 9) == one);
+}
+
+TEST_CASE("a processor whose pictures keep their shape is read, and written") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "preprocessor_config.json")
+      << R"({"image_processor_type": "Siglip2ImageProcessor", "patch_size": 8, "max_num_patches": 20})";
+  ViTConfig config;
+  config.image_height = config.image_width = 32;
+  config.patch_height = config.patch_width = 8;
+  const Preprocess p = read_preprocess(folder.path(), "hf_siglip2", config);
+  CHECK(p.kept_shape == KeptShape{.patch = 8, .most_patches = 20});
+  CHECK(p.height() == 32);
+  CHECK(p.filter == Filter::bilinear);
+  CHECK(p.to_string() == "resize to up to 20 whole patches of 8 x 8 in the picture's shape (bilinear)");
+  const Json written(hugging_face_json(p));
+  CHECK(written.at("image_processor_type") == "Siglip2ImageProcessor");
+  CHECK(read_hugging_face_preprocess(written, "", "f") == p);
+  CHECK(vitrine::preprocess_of(Json(to_json(p)), {}, "f") == p);
+  // Without a file the family says so.
+  std::filesystem::remove(folder / "preprocessor_config.json");
+  CHECK(read_preprocess(folder.path(), "hf_siglip2", config).kept_shape == KeptShape{.patch = 8});
+  // A size that is asked for is everybody's.
+  CHECK_FALSE(p.with_size(64, 48).kept_shape);
+  const auto refused = [&](KeptShape shape) {
+    Preprocess bad = p;
+    bad.kept_shape = shape;
+    CHECK_THROWS_MATCHES(bad.validate("f"), Error, says("found up to"));
+  };
+  refused({.patch = 0});
+  refused({.most_patches = 0});
+  refused({.patch = 1u << 10, .most_patches = 17});
+}
+
 TEST_CASE("a processor of pictures and words is read for its pictures") {
   const test::TemporaryFolder folder;
   const std::string text = R"({"processor_class": "CLIPProcessor", "image_processor":
@@ -132,7 +187,7 @@ TEST_CASE("the processors of BEiT and DINOv3 are read, and what DINOv3's does ot
 }
 
 TEST_CASE("only what a processor of transformers does is there on PyTorch") {
-  CHECK(profile_names().ends_with("siglip-fast, hf-deit-fast, hf-dinov2-fast, hf-dinov3-fast"));
+  CHECK(profile_names().ends_with("siglip-fast, naflex-fast, hf-deit-fast, hf-dinov2-fast, hf-dinov3-fast"));
   for (const char* name : {"timm-fast", "torchvision-fast", "grey-fast", "-fast", "fast"})
     CHECK_THROWS_MATCHES(profile_named(name, 56, 56), Error, says(name));
   CHECK_THROWS_MATCHES(profile_named("timm", 56, 56).on_torch(), Error, says("PyTorch"));
