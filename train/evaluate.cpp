@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/files/model_pictures.h"
 #include "train/data/batch_loader.h"
 
 namespace vitrine {

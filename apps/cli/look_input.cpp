@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "model/files/model_pictures.h"
 #include "model/look/look_once.h"
 #include "runtime/util/error.h"
 #include "runtime/util/npy.h"

@@ -1,5 +1,7 @@
 #include "apps/cli/picture_options.h"
 
+#include "model/files/model_pictures.h"
+
 namespace vitrine::cli {
 void add_picture_flags(CLI::App& command, PictureFlags& flags) {
   command.add_option("--profile", flags.profile,

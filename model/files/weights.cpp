@@ -13,7 +13,7 @@
 #include "model/files/config_hugging_face.h"
 #include "model/files/config_json.h"
 #include "model/files/hub_cache.h"
-#include "model/files/preprocess_files.h"
+#include "model/files/model_pictures.h"
 #include "model/files/stored_layouts.h"
 #include "model/files/tensor_files.h"
 #include "model/vit/fixed_values.h"
@@ -22,7 +22,6 @@
 #include "model/vit/relative_table.h"
 #include "model/vit/rotary_table.h"
 #include "model/vit/vision_transformer.h"
-#include "model/vit/vit_graph.h"
 #include "runtime/util/json.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
@@ -286,84 +285,6 @@ InferHints hints_of(const std::vector<std::string>& set) {
   return hints;
 }
 
-std::string sides(uint64_t height, uint64_t width) {
-  return std::to_string(height) + "x" + std::to_string(width);
-}
-
-// The images that come, and who asks for them.
-struct AskedSize {
-  uint64_t height = 0, width = 0;
-  std::string origin = {};
-  ErrorCode code = ErrorCode::usage;
-};
-
-void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patches, const Warn& warn) {
-  config.image_height = asked.height;
-  config.image_width = asked.width;
-  config.validate(asked.origin, asked.code);
-  const uint64_t rows = config.image_height - config.seen_height();
-  const uint64_t columns = config.image_width - config.seen_width();
-  if (rows == 0 && columns == 0) return;
-  const std::string patches = "patches of " + sides(config.patch_height, config.patch_width);
-  if (whole_patches) throw Error(asked.code, asked.origin + ": expected whole " + patches);
-  if (warn) {
-    warn(asked.origin + " leaves the last " + std::to_string(rows) + " rows and " + std::to_string(columns) +
-         " columns of pixels outside the " + patches);
-  }
-}
-
-// The preprocessing that was named, else what the model's files ask for, and the size of images that config,
-// weights and preprocessing share.
-void decide_pictures(Model& model, const ModelOptions& options, bool whole_patches, const Warn& warn) {
-  ViTConfig& c = model.config;
-  Preprocess& p = model.preprocess;
-  bool asked =
-      std::ranges::any_of(options.set, [](const std::string& set) { return set.starts_with("image_"); });
-  if (options.image_height != 0 && options.image_width != 0) {
-    asked = true;
-    set_image_size(c,
-                   {options.image_height, options.image_width,
-                    "--image-size " + sides(options.image_height, options.image_width)},
-                   whole_patches, warn);
-  }
-  uint64_t height = c.image_height, width = c.image_width;
-  try {
-    p = read_preprocess(model.path, model.family, c);
-    // Models of a fixed size are shown that by any profile; this one takes what its processor makes.
-    if (!asked && model.family == "hf_dinov2") height = p.height(), width = p.width();
-  } catch (const Error& error) {
-    if (options.profile.empty()) {
-      model.preprocess_error = error.what();
-      return;
-    }
-    if (options.profile == fast_profile) throw;
-  }
-  if (options.profile == fast_profile) {
-    p = p.on_torch();
-  } else if (!options.profile.empty()) {
-    p = profile_named(options.profile, height, width);
-    if (p.kept_shape) p.kept_shape->patch = c.patch_height;
-  }
-  if (p.kept_shape && asked) p = p.with_size(c.image_height, c.image_width);
-  if (p.kept_shape) {
-    const std::string origin = p.profile + ": pictures that keep their shape can't be shown to this model: ";
-    if (const auto reason = refuses_shapes(c)) throw Error(ErrorCode::bad_file, origin + *reason);
-    if (p.kept_shape->patch != c.patch_height) {
-      throw Error(ErrorCode::bad_file, origin + "found patches of " + std::to_string(p.kept_shape->patch) +
-                                           " pixels, expected its " + std::to_string(c.patch_height));
-    }
-  }
-  if (p.height() == c.image_height && p.width() == c.image_width) return;
-  if (asked) {
-    p = p.with_size(c.image_height, c.image_width);
-  } else {
-    set_image_size(c,
-                   {p.height(), p.width(), p.profile + ": images of " + sides(p.height(), p.width()),
-                    ErrorCode::bad_file},
-                   whole_patches, warn);
-  }
-}
-
 Model open_preset(const ModelOptions& options) {
   Model model{options.arch, "random", architecture(options.arch), nullptr};
   for (const std::string& assignment : options.set) set_field(model.config, assignment);
@@ -576,28 +497,6 @@ Labels answer_labels(const Model& model, const Warn& warn) {
   const std::string remark = model.known_labels.remark();
   if (warn && !remark.empty()) warn(remark);
   return Labels(model.known_labels.names());
-}
-
-void require_pictures(const Model& model, const Warn& warn, bool in_their_shape) {
-  const uint64_t channels = model.config.channels;
-  if (channels != 1 && channels != 3) {
-    throw Error(ErrorCode::bad_file, shown(model.name) + ": found a model of " + std::to_string(channels) +
-                                         " channels, expected 3 (colour) or 1 (grey) to show it pictures");
-  }
-  if (!model.preprocess_error.empty()) throw Error(ErrorCode::bad_file, model.preprocess_error);
-  if (!warn) return;
-  if (!model.preprocess.remark.empty()) warn(model.preprocess.remark);
-  if (!in_their_shape) stretched_pictures(model, warn);
-}
-
-Preprocess stretched_pictures(const Model& model, const Warn& warn) {
-  const Preprocess& p = model.preprocess;
-  if (!p.kept_shape) return p;
-  if (warn) {
-    warn(p.profile + ": pictures keep their shape there; here they are stretched to " +
-         sides(p.height(), p.width()) + " pixels");
-  }
-  return p.with_size(p.height(), p.width());
 }
 
 Model open_model(const ModelOptions& options, Warn warn) {

@@ -56,7 +56,7 @@ struct Model {
   // How pictures become what the model takes: of the config's size.
   Preprocess preprocess = {};
   // Why its files' preprocessing can't be followed: a sentence. Then `preprocess` says nothing, and the model
-  // takes numbers alone. See require_pictures().
+  // takes numbers alone. See require_pictures() in model_pictures.h.
   std::string preprocess_error = {};
   // Whose names its checkpoint's tensors have, and what stands in front of them; none for random weights, and
   // for a model that an adapter was merged into.
@@ -80,14 +80,6 @@ Model open_model(const ModelOptions& options, Warn warn = {});
 
 // What to call the model's answers, with a word about names that are assumed.
 Labels answer_labels(const Model& model, const Warn& warn);
-
-// Throws Error(bad_file) naming the model unless pictures can be shown to it: it has 1 or 3 channels, and
-// preprocessing that can be followed. What isn't done to the letter is said, also that pictures lose their
-// shape unless they are shown to it in that.
-void require_pictures(const Model& model, const Warn& warn = {}, bool in_their_shape = false);
-
-// Its preprocessing for who takes pictures of one size alone; where they keep their shape `warn` is told.
-Preprocess stretched_pictures(const Model& model, const Warn& warn);
 
 // A module's parameters, drawn from a seed as init_parameter() says.
 std::unique_ptr<ConstantSource> random_weights(const ModuleBase& module, uint64_t seed);

@@ -5,6 +5,7 @@
 
 #include "images/decode_queue.h"
 #include "images/overlay.h"
+#include "model/files/model_pictures.h"
 #include "model/files/tensor_files.h"
 #include "model/look/dense_features.h"
 #include "model/look/look_once.h"

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "model/files/model_pictures.h"
 #include "model/pictures/host_resample.h"
 #include "model/run/runner.h"
 #include "runtime/ops/pictures/reference_resample.h"

@@ -8,6 +8,7 @@
 
 #include "images/image.h"
 #include "images/png_writer.h"
+#include "model/files/model_pictures.h"
 #include "model/pictures/preprocess_picture.h"
 #include "model/run/picture_runner.h"
 #include "tests/support/noise_picture.h"

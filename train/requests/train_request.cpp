@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "model/files/model_pictures.h"
 #include "runtime/util/error.h"
 #include "runtime/util/json.h"
 #include "runtime/util/paths.h"

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "model/files/model_pictures.h"
 #include "model/files/weights.h"
 #include "model/run/runner.h"
 #include "runtime/util/error.h"

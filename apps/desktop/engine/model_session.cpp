@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "images/exif.h"
+#include "model/files/model_pictures.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "runtime/vk/device.h"
