@@ -44,17 +44,17 @@ class Estimate {
     config.parts = parts;
     const bool several = !options_.devices.empty(), sums = parts > 1 || config.accumulation > 1 || several;
     config = config_of_part(config);
+    const StepImages images = given_images(images_, pictures_on_host(options_, device));
     const PlanOptions options = with_stored_choices(options_.plan, device.capabilities());
     try {
       const Plan step = make_plan(make_step_graph(config, layout_,
                                                   {.update = !sums,
                                                    .recompute = options_.recompute,
-                                                   .images = images_,
+                                                   .images = images,
                                                    .from_features = on_features_,
-                                                   .teacher = teacher_,
-                                                   .pictures_changed = pictures_on_host(options_, device)}),
+                                                   .teacher = teacher_}),
                                   device.capabilities(), options);
-      const Plan test = make_plan(make_test_graph(config, layout_, config.batch_size, images_),
+      const Plan test = make_plan(make_test_graph(config, layout_, config.batch_size, images),
                                   device.capabilities(), options);
       // Parameters and gradients, their sum or what the host gets of them, moments and an average.
       uint64_t buffers = 2 + (sums ? 1 : 0) + (several ? Executable::io_sets : 0);
@@ -65,7 +65,7 @@ class Estimate {
       }
       if (config.ema_decay > 0) buffers += 1;
       uint64_t pictures = 0;
-      if (images_ == StepImages::pictures)
+      if (images == StepImages::pictures)
         pictures =
             config.batch_size * config.model.image_height * config.model.image_width * sizeof(uint32_t);
       return run_bytes(step) + run_bytes(test) + std::max(step.constant_bytes(), test.constant_bytes()) +

@@ -22,6 +22,7 @@ PictureFeed::PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateSt
       plan_(std::move(plan)),
       on_host_(on_host),
       hand_over_(std::move(hand_over)),
+      values_(preprocess_.values(config_.model.channels)),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), preprocess_.width())),
       usual_(largest_),
       operations_(config_.batch_size * config_.augmentation.operations() * VITRINE_OPERATION_WORDS) {
@@ -56,7 +57,7 @@ void PictureFeed::add(PicturePart part) {
 }
 
 void PictureFeed::flush() {
-  if (on_host_) return submit_ready();
+  if (on_host_) return complete();
   while (first_ + pending_.size() < config_.batch_size) add({nullptr, blank_picture(preprocess_)});
   submit();
   first_ = 0;
@@ -75,32 +76,31 @@ void PictureFeed::submit() {
   pending_needs_ = {};
 }
 
-std::span<std::byte> PictureFeed::ready_pixels() {
-  if (!recording_) {
-    recording_ = std::make_unique<Executable>(
-        weights_, make_plan(make_ready_picture_graph(config_), pipelines_.device().capabilities(), plan_),
-        &states_);
+// As pixel_values has it, from the same table.
+void PictureFeed::write(uint64_t place, const Picture& picture) {
+  const uint64_t pixels = uint64_t{picture.width} * picture.height, channels = config_.model.channels;
+  float* const to = images_.subspan(place * channels * pixels, channels * pixels).data();
+  for (uint64_t c = 0; c < channels; ++c) {
+    const float* const values = values_.data() + c * 256;
+    const uint8_t* const bytes = picture.pixels.data() + c;
+    for (uint64_t i = 0; i < pixels; ++i) to[c * pixels + i] = values[bytes[4 * i]];
   }
-  if (first_ == 0) recording_->wait(set_);
-  return recording_->input(recording_->input_index("pixels"), set_);
 }
 
 void PictureFeed::add_ready(const Picture& picture) {
   if (picture.width != preprocess_.width() || picture.height != preprocess_.height())
     throw Error(ErrorCode::usage, "a picture that isn't ready was given to a training that resizes none");
-  std::memcpy(ready_pixels().data() + first_ * picture.pixels.size(), picture.pixels.data(),
-              picture.pixels.size());
-  ++first_;
+  write(first_++, picture);
 }
 
-void PictureFeed::submit_ready() {
-  const std::span<std::byte> to = ready_pixels();
-  // What the batch lacks of its size is blank.
-  const uint32_t fill = blank_picture(preprocess_).resample.fill;
-  for (size_t at = first_ * (to.size() / config_.batch_size); at < to.size(); at += sizeof fill)
-    std::memcpy(to.data() + at, &fill, sizeof fill);
-  hand_over_(*recording_, set_);
-  set_ = (set_ + 1) % Executable::io_sets;
+// What the batch lacks of its size is blank.
+void PictureFeed::complete() {
+  if (first_ < config_.batch_size) {
+    const std::vector<uint32_t> pixels(preprocess_.width() * preprocess_.height(),
+                                       blank_picture(preprocess_).resample.fill);
+    const Picture blank = picture_of(pixels, static_cast<uint32_t>(preprocess_.width()));
+    while (first_ < config_.batch_size) write(first_++, blank);
+  }
   first_ = 0;
 }
 

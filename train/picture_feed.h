@@ -1,6 +1,6 @@
 // Pictures of any size on their way to a training's steps: the device resizes them into a state, some at a
 // time, while others are still decoded. Where the device is the host itself, who decodes them resizes them,
-// too.
+// too, and they become a step's numbers here.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,16 @@ class PictureFeed {
   // Has the device run a recording with what lies in one of its sets.
   using HandOver = std::function<void(Executable&, uint32_t set)>;
 
-  // With `on_host` all pictures are ready when they come, of the model's size; else the device is given so
-  // many pixels at once, and a picture that has more alone. All have to outlive this. `states` must have the
-  // buffer "pictures" by the first flush().
+  // With `on_host` all pictures are ready when they come, of the model's size, and their numbers go where
+  // write_to() says; else the device is given so many pixels at once, and a picture that has more alone. All
+  // have to outlive this. `states` must have the buffer "pictures" by the first flush() then.
   PictureFeed(PipelineStore& pipelines, WeightStore& weights, StateStore& states, TrainConfig config,
               PlanOptions plan, uint64_t pixels_at_once, bool on_host, HandOver hand_over);
 
   // What one picture may need; what needs more is resized by part_of() on the host.
   const PictureCapacity& largest() const { return largest_; }
+  // Where the batch's numbers go, [B, C, H, W]; to be said before its first picture.
+  void write_to(std::span<float> images) { images_ = images; }
   // The batch's next picture.
   void add(PicturePart part);
   // The batch is complete; what it lacks of its size becomes blank. The next picture is the next batch's
@@ -45,9 +47,9 @@ class PictureFeed {
 
  private:
   void submit();
-  std::span<std::byte> ready_pixels();
+  void write(uint64_t place, const Picture& picture);
   void add_ready(const Picture& picture);
-  void submit_ready();
+  void complete();
   Executable& recording(const ResampleNeeds& needs);
 
   PipelineStore& pipelines_;
@@ -58,6 +60,8 @@ class PictureFeed {
   PlanOptions plan_;
   bool on_host_;
   HandOver hand_over_;
+  std::vector<float> values_;  // what bytes become
+  std::span<float> images_;
   PictureCapacity largest_, usual_;
 
   std::vector<PicturePart> pending_;

@@ -67,14 +67,14 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
   // sizes and on the kernels that were chosen, and is the most that any plan says.
   StepGraphOptions of_step{.update = alone && !accumulates,
                            .recompute = options.recompute,
-                           .images = images_,
-                           .from_features = from_features_,
-                           .pictures_changed = on_host_};
+                           .images = given_images(images_, on_host_),
+                           .from_features = from_features_};
   if (teacher_) of_step.teacher = teacher_->model;
   Plan step = plan_of(make_step_graph(config_, layout_, of_step));
   uint64_t tail = step.tail_bytes;
   if (!helps) {
-    test_plan_ = plan_of(make_test_graph(config_, layout_, config_.batch_size, images_));
+    test_plan_ =
+        plan_of(make_test_graph(config_, layout_, config_.batch_size, given_images(images_, on_host_)));
     tail = std::max(tail, test_plan_->tail_bytes);
   }
   std::vector<std::pair<std::unique_ptr<Executable>*, Plan>> others;
@@ -95,7 +95,7 @@ Trainer::Trainer(PipelineStore& pipelines, TrainConfig config, uint64_t total_up
 
   if (images_ == StepImages::pictures) {
     const uint64_t pixels = config_.batch_size * config_.model.image_height * config_.model.image_width;
-    states_.make(std::string(pictures_buffer), pixels * sizeof(uint32_t), tail);
+    if (!on_host_) states_.make(std::string(pictures_buffer), pixels * sizeof(uint32_t), tail);
     pictures_ = std::make_unique<PictureFeed>(
         pipelines_, *weights_, states_, config_, plan_, options.pixels_at_once, on_host_,
         [this](Executable& executable, uint32_t set) { hand_over(executable, set); });
@@ -174,6 +174,11 @@ Trainer::Slot Trainer::slot_of(Executable& executable, uint32_t set, std::span<u
   Slot slot{.labels = labels};
   if (images_ == StepImages::numbers) {
     slot.images = input_as<float>(executable, "image", set);
+    return slot;
+  }
+  if (pictures_ && on_host_) {
+    slot.pictures = pictures_.get();
+    slot.pictures->write_to(input_as<float>(executable, "image", set));
     return slot;
   }
   std::ranges::copy(values_, input_as<float>(executable, "values", set).begin());
@@ -395,7 +400,7 @@ TestResult Trainer::test(const Fill& fill, const TakeResults& take) {
 
 Trainer::InF32 Trainer::in_f32(const Fill& fill, uint64_t pass) {
   finish();
-  StepGraphOptions of_step{.images = images_, .pictures_changed = on_host_};
+  StepGraphOptions of_step{.images = given_images(images_, on_host_)};
   if (teacher_) of_step.teacher = teacher_->model;
   const F16RangeGraph range = make_f16_range_graph(config_, layout_, of_step);
   // Not preparing_: whoever stops a training that is under way wants to keep it.
@@ -442,9 +447,10 @@ std::string sentence_of(const Trainer::InF32& in_f32, uint64_t batch, uint64_t e
 
 void Trainer::features(const Fill& fill, const TakeResults& take) {
   finish();
-  Executable executable(*weights_,
-                        plan_of(make_features_graph(config_, layout_, config_.batch_size, images_)), &states_,
-                        preparing_);
+  Executable executable(
+      *weights_,
+      plan_of(make_features_graph(config_, layout_, config_.batch_size, given_images(images_, on_host_))),
+      &states_, preparing_);
   go_through(executable, "features", fill, take);
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/unary.h"
-#include "runtime/ops/moves/reshape.h"
 #include "runtime/ops/pictures/byte_values.h"
 #include "runtime/ops/pictures/pixel_values.h"
 #include "runtime/ops/training/adam_step.h"
@@ -158,8 +157,7 @@ Graph make_forward_graph(const TrainConfig& config, const ParameterLayout& layou
     answers.result = append_heads(builder, config, batch);
   } else {
     const ValueId image =
-        append_image(builder.graph(), config.model, batch, options.images,
-                     options.pictures_changed ? PictureAugmentation() : config.augmentation);
+        append_image(builder.graph(), config.model, batch, options.images, config.augmentation);
     answers = append_models(builder, config, options.teacher, append_mixing(builder, config, image));
   }
   const ValueId labels = builder.graph().input("labels", {batch}, DType::u32);
@@ -231,14 +229,6 @@ std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const Pa
   GraphBuilder builder(learned(config, layout, false, result_buffer(config)));
   builder.graph().output(append_model(builder, config, batch, images), "result");
   return builder.finish();
-}
-
-std::shared_ptr<const Graph> make_ready_picture_graph(const TrainConfig& config) {
-  const auto graph = std::make_shared<Graph>();
-  const Shape shape{config.batch_size, config.model.image_height, config.model.image_width};
-  const ValueId pixels = graph->input("pixels", {shape.elements()}, DType::u32);
-  graph->store(reshape(*graph, "pictures", pixels, shape), {std::string(pictures_buffer)});
-  return graph;
 }
 
 std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity) {

@@ -23,6 +23,10 @@ enum class StepImages : uint8_t {
   pictures,
 };
 inline constexpr std::string_view pictures_buffer = "pictures";
+// What of those a graph is given: pictures that the host resizes and changes are numbers when they come.
+constexpr StepImages given_images(StepImages images, bool on_host) {
+  return images == StepImages::pictures && on_host ? StepImages::numbers : images;
+}
 
 // Inputs: those of StepImages, "labels" [B] u32, "weights" [B] f32 with which each sample's loss counts,
 // "step" (shaders/lib/step_state.h), and what a recipe (train/recipes/recipe_graph.h) and, of pictures, an
@@ -39,7 +43,6 @@ struct StepGraphOptions {
   // In place of the images there is "features" [B, width]: what make_features_graph() gives.
   bool from_features = false;
   std::optional<TeacherModel> teacher = {};  // of a training with distillation
-  bool pictures_changed = false;             // what chance does to pictures has been done when they come
 };
 std::shared_ptr<const Graph> make_step_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              const StepGraphOptions& options = {});
@@ -71,9 +74,6 @@ std::shared_ptr<const Graph> make_features_graph(const TrainConfig& config, cons
 // states, in result_buffer().
 std::shared_ptr<const Graph> make_test_graph(const TrainConfig& config, const ParameterLayout& layout,
                                              uint64_t batch, StepImages images = StepImages::numbers);
-
-// From the result's pictures, the input "pixels" [B * H * W] u32, to the state "pictures".
-std::shared_ptr<const Graph> make_ready_picture_graph(const TrainConfig& config);
 
 // From pictures of any size to the state "pictures": the nodes with which a model looks at pictures.
 std::shared_ptr<const Graph> make_picture_graph(const TrainConfig& config, const PictureCapacity& capacity);
