@@ -168,7 +168,7 @@ class FileWeights : public ConstantSource {
     require_shape(name, shape_for(constant.parameter, config_, grid), shape);
     if (constant.parameter.fixed) {
       values_ = fixed_values(constant.parameter, config_,
-                             [&](const Parameter& other) { return stored_values(other.name); });
+                             [&](const Parameter& asked) { return stored_values(asked.name); });
       return {part_of(values_)};
     }
     ConstantParts parts;
