@@ -233,6 +233,12 @@ Cost cost_of(const LowerContext& context);
 // Helpers that many lowerings share.
 constexpr uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 constexpr uint64_t round_up(uint64_t a, uint64_t b) { return ceil_div(a, b) * b; }
+// The largest number up to `most`, which is 1 or more, that divides it.
+constexpr uint64_t largest_divisor(uint64_t of, uint64_t most) {
+  uint64_t found = of < most ? of : most;
+  while (found > 1 && of % found != 0) --found;
+  return found;
+}
 uint32_t to_u32(uint64_t value);  // throws when it does not fit
 // What is wrong with a dispatch's numbers of workgroups, as the end of a sentence; nothing when the device
 // takes them.

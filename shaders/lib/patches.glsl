@@ -2,7 +2,7 @@
 // they lie: element k of a row is pixel (c, y, x) of its patch, x fastest, as the weight has it.
 //
 // The including shader says before it includes this file where the constants' ids begin (PATCHES_FIRST_ID), and
-// declares `images`, an array of vec4.
+// declares `images`, an array of vec4, or defines PATCHES_PLACES_ALONE.
 #ifndef VITRINE_PATCHES_GLSL
 #define VITRINE_PATCHES_GLSL
 
@@ -13,9 +13,11 @@ layout(constant_id = PATCHES_FIRST_ID + 3) const uint patch_count = 196;  // of 
 layout(constant_id = PATCHES_FIRST_ID + 4) const uint image_width = 224;
 layout(constant_id = PATCHES_FIRST_ID + 5) const uint channel_elements = 50176;  // height * width
 layout(constant_id = PATCHES_FIRST_ID + 6) const uint image_elements = 150528;   // channels * height * width
+#ifndef PATCHES_PLACES_ALONE
 // Of four elements of a row from a multiple of four on, how many lie behind each other: 4, which then are a vec4 of
 // the images, 2 or 1.
 layout(constant_id = PATCHES_FIRST_ID + 7) const uint patch_run = 4;
+#endif
 
 // Where a row's patch begins.
 uint patch_start(uint row) {
@@ -30,6 +32,7 @@ uint patch_offset(uint k) {
   return line / patch_height * channel_elements + line % patch_height * image_width + k % patch_width;
 }
 
+#ifndef PATCHES_PLACES_ALONE
 // Four elements of the row that begins at `start`, from k on, a multiple of four; zeros for all but the first `left`.
 vec4 patch_quad(uint start, uint k, uint left) {
   if (patch_run == 4) return left > 0 ? images[(start + patch_offset(k)) / 4] : vec4(0.0);
@@ -40,5 +43,6 @@ vec4 patch_quad(uint start, uint k, uint left) {
   }
   return quad;
 }
+#endif
 
 #endif

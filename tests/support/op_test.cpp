@@ -159,7 +159,7 @@ void check_configurations(const OpDef& op, const OpCase& op_case) {
     if (node.op != &op) continue;
     for (const KernelDef& kernel : op.kernels) {
       const LowerContext context(*graph, node, device);
-      if (kernel.refuses(context)) continue;
+      if (!kernel.configurations || kernel.refuses(context)) continue;
       for (const std::string& configuration : kernel.configurations(context)) {
         ++ran;
         if (device.loops_gather && !chosen.contains(std::string(kernel.name)) && had_its_share(op, kernel))

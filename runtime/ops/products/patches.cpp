@@ -1,5 +1,6 @@
 // A product's left side that is patches of images (shaders/lib/patches.glsl).
 #include "runtime/ops/products/matmul_kernels.h"
+#include "runtime/ops/tokens/patch_places.h"
 
 namespace vitrine {
 
@@ -13,16 +14,10 @@ void add_patch_constants(const LowerContext& context, Dispatch& dispatch) {
   if (!reads_patches(context.node())) return;
   const Shape& images = context.input(matmul_input::x).shape;
   const Shape& weight = context.input(matmul_input::weight).shape;
-  const uint64_t width = images[3], patch_width = weight[3];
-  const uint32_t run = patch_width % 4 == 0 && width % 4 == 0 ? 4 : patch_width % 2 == 0 ? 2 : 1;
-  dispatch.add_constants({{"patch_height", to_u32(weight[2])},
-                          {"patch_width", to_u32(patch_width)},
-                          {"patch_columns", to_u32(width / patch_width)},
-                          {"patch_count", to_u32(context.output(0).shape[1])},
-                          {"image_width", to_u32(width)},
-                          {"channel_elements", to_u32(images[2] * width)},
-                          {"image_elements", to_u32(images[1] * images[2] * width)},
-                          {"patch_run", run}});
+  const uint64_t patch_width = weight[3];
+  const uint32_t run = patch_width % 4 == 0 && images[3] % 4 == 0 ? 4 : patch_width % 2 == 0 ? 2 : 1;
+  add_patch_places(images, {weight[2], patch_width}, dispatch);
+  dispatch.add_constants({{"patch_run", run}});
 }
 
 }  // namespace vitrine

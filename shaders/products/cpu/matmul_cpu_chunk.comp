@@ -6,7 +6,6 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_KHR_shader_subgroup_basic : require
-#include "lib/own.glsl"
 #include "lib/types.glsl"
 #include "matmul_cpu_chunk.h"
 
@@ -41,22 +40,7 @@ layout(push_constant) uniform Push {
   MatmulChunkParams p;
 };
 #include "lib/known.glsl"
-
-#if WEIGHT_BYTES == 4
-DEFINE_OWN_OF(Weights, float)
-float own_weight(Weights weights, uint first) { return own_of(weights, first); }
-#else
-DEFINE_OWN_OF(Weights, uint)
-float own_weight(Weights weights, uint first) { return unpackHalf2x16(own_of(weights, first)).x; }
-#endif
-float own_sum(Sums from, uint first) {
-  float own = from.v[first];
-  [[unroll]] for (uint lane = 1; lane < lanes; ++lane) {
-    const float other = from.v[first + lane];
-    own = gl_SubgroupInvocationID == lane ? other : own;
-  }
-  return own;
-}
+#include "lib/product_chunk.glsl"
 
 void main() {
   const uint block = known_4_digits(gl_WorkGroupID.x), panel = known_3_digits(gl_WorkGroupID.y);
@@ -66,12 +50,7 @@ void main() {
   const uint tile = (panel * p.blocks + block) * block_rows * lanes;
   Sums before = Sums(uint64_t(sums) + 4ul * tile);
 
-  float sum[block_rows];
-  // Read even where it is not wanted: a branch would make this gathers.
-  [[unroll]] for (uint r = 0; r < block_rows; ++r) {
-    const float own = own_sum(before, r * lanes);
-    sum[r] = p.go_on != 0 ? own : 0.0;
-  }
+  load_sums(before, p.go_on != 0);
   [[unroll]] for (uint step = 0; step < steps; ++step) {
     float b[unroll];
     [[unroll]] for (uint u = 0; u < unroll; ++u) b[u] = own_weight(weights, (step * unroll + u) * lanes);
@@ -89,19 +68,5 @@ void main() {
       }
     }
   }
-
-  // A sum that is used in one place only would be computed there by LLVM, after all its factors had been loaded
-  // and stored again. So each is kept twice, in two pieces of code: reading a push constant divides them.
-  float kept[2 * block_rows];
-  const uint one = p.digits[1];
-  [[unroll]] for (uint r = 0; r < block_rows; ++r) kept[2 * r] = sum[r];
-  const uint two = p.digits[2];
-  [[unroll]] for (uint r = 0; r < block_rows; ++r) kept[2 * r + 1] = sum[r];
-
-  uint to = tile + gl_SubgroupInvocationID;
-  uint r = two - one - 1;
-  do {
-    sums.v[to] = kept[2 * r];
-    to += lanes;
-  } while (++r < block_rows);
+  store_sums(sums, tile);
 }

@@ -7,6 +7,7 @@
 #include "runtime/check/reference_gradients.h"
 #include "runtime/graph/autodiff.h"
 #include "runtime/ops/tokens/patch_embed.h"
+#include "runtime/ops/tokens/patch_weight_gradient.h"
 #include "runtime/util/error.h"
 #include "tests/support/gradient_test.h"
 
@@ -122,24 +123,31 @@ TEST_CASE("the derivative of patch_embed") {
     check_patch_embed(cases[2], 5, bias, false);
     check_patch_embed(cases[3], 7, bias, false);
     check_patch_embed({{2, 3, 16, 24}, 8, 8}, 24, bias, true);
+    check_patch_embed({{2, 3, 16, 24}, 8, 8}, narrow_patch_embedding + 1, bias, true);
+    check_patch_embed(cases[2], 40, bias, false);
   }
 }
 
-TEST_CASE("patch_embed's image is unfolded only for the weight, and once") {
+TEST_CASE("patch_embed's image is unfolded only for a wide weight, and once") {
   const auto count = [](const Graph& graph, const OpDef& op) {
     return std::ranges::count_if(graph.nodes(), [&](const Node& node) { return node.op == &op; });
   };
-  Graph graph;
-  const ValueId image = graph.input("image", {2, 3, 8, 8}), weight = graph.input("weight", {5, 3, 4, 4}),
-                bias = graph.input("bias", {5});
-  const ValueId y = patch_embed(graph, "y", image, weight, bias, {.patch_height = 4, .patch_width = 4});
-  const std::vector<GradientSeed> seeds{{y, graph.input("dy", {2, 4, 5})}};
-  Graph only_bias = graph;
-  add_gradients(only_bias, seeds, std::vector{bias});
-  CHECK(count(only_bias, op_unfold) == 0);
-  add_gradients(graph, seeds, std::vector{weight, bias});
-  CHECK(count(graph, op_unfold) == 1);
-  CHECK(count(graph, op_fold) == 0);
+  for (const uint64_t dims : {narrow_patch_embedding, narrow_patch_embedding + 1}) {
+    Graph graph;
+    const ValueId image = graph.input("image", {2, 3, 8, 8}), weight = graph.input("weight", {dims, 3, 4, 4}),
+                  bias = graph.input("bias", {dims});
+    const ValueId y = patch_embed(graph, "y", image, weight, bias, {.patch_height = 4, .patch_width = 4});
+    const std::vector<GradientSeed> seeds{{y, graph.input("dy", {2, 4, dims})}};
+    Graph only_bias = graph;
+    add_gradients(only_bias, seeds, std::vector{bias});
+    CHECK(count(only_bias, op_unfold) == 0);
+    CHECK(count(only_bias, op_patch_weight_gradient) == 0);
+    add_gradients(graph, seeds, std::vector{weight, bias});
+    const bool narrow = dims <= narrow_patch_embedding;
+    CHECK(count(graph, op_unfold) == !narrow);
+    CHECK(count(graph, op_patch_weight_gradient) == narrow);
+    CHECK(count(graph, op_fold) == 0);
+  }
 }
 
 TEST_CASE("unfold and fold refuse what does not fit") {

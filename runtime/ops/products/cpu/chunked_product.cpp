@@ -35,7 +35,6 @@ std::optional<std::string> refuse_chunked_product(const LowerContext& context, c
 void add_chunks(const LowerContext& context, const DirectProduct& product, Operand rows, Operand weight,
                 Lowered& lowered) {
   const uint32_t lanes = context.device().subgroup_size, block = product.block_rows();
-  const bool into_blocks = context.output_layout(0) != nullptr;
   const uint32_t blocks = to_u32(ceil_div(product.rows, block)),
                  panels = to_u32(ceil_div(product.columns, lanes));
   const Operand sums = Operand::scratch(to_u32(lowered.scratch.size()));
@@ -63,6 +62,15 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
     }
   }
 
+  add_chunk_end(context, product, block, sums, lowered);
+}
+
+void add_chunk_end(const LowerContext& context, const DirectProduct& product, uint32_t block, Operand sums,
+                   Lowered& lowered) {
+  const uint32_t lanes = context.device().subgroup_size;
+  const bool into_blocks = context.output_layout(0) != nullptr;
+  const uint32_t blocks = to_u32(ceil_div(product.rows, block)),
+                 panels = to_u32(ceil_div(product.columns, lanes));
   Dispatch& end = lowered.dispatches.emplace_back();
   end.shader = &find_shader("matmul_cpu_chunk_end", name_of(into_blocks ? DType::f32 : product.out));
   end.constants = product.epilogue;

@@ -131,7 +131,8 @@ shader::MatmulDirectColumnsParams columns_params(const LowerContext& context, co
           .weight_block = weight_lies ? panel : to_u32(panel * padded)};
 }
 
-// What the product is multiplied with: W itself, or its panels.
+}  // namespace
+
 Operand weight_of(const LowerContext& context, const DirectProduct& product, Lowered& lowered) {
   if (product.weight_by_depth) {
     const uint32_t panel = panel_columns(context.device());
@@ -149,8 +150,6 @@ Operand weight_of(const LowerContext& context, const DirectProduct& product, Low
   lowered.dispatches.push_back(std::move(panels.dispatch));
   return weight;
 }
-
-}  // namespace
 
 uint32_t DirectProduct::block_rows() const { return block_of(*this).rows; }
 

@@ -50,6 +50,10 @@ void add_direct_product(const LowerContext& context, const DirectProduct& produc
 void add_packed_product(const LowerContext& context, const DirectProduct& product, Operand rows,
                         Lowered& lowered);
 
+// What a product is multiplied with: panels of W's columns, packed at load where it is a constant, or W in
+// place.
+Operand weight_of(const LowerContext& context, const DirectProduct& product, Lowered& lowered);
+
 // The product of a matmul node whose x lies with the depth outermost; the depth in slices where that helps.
 void add_product_by_depth(const LowerContext& context, const DirectProduct& product, Lowered& lowered);
 
@@ -64,5 +68,8 @@ std::optional<std::string> refuse_chunked_product(const LowerContext& context, c
 // The dispatches that multiply packed `rows` with packed `weight`.
 void add_chunks(const LowerContext& context, const DirectProduct& product, Operand rows, Operand weight,
                 Lowered& lowered);
+// What makes the result of the sums of all chunks, of blocks of so many rows.
+void add_chunk_end(const LowerContext& context, const DirectProduct& product, uint32_t block_rows,
+                   Operand sums, Lowered& lowered);
 
 }  // namespace vitrine
