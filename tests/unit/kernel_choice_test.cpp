@@ -216,7 +216,7 @@ TEST_CASE("kernel choice: every configuration that the kernels list is one of it
     for (const Node& node : graph->nodes()) {
       const LowerContext context(*graph, node, device);
       std::set<std::string> names;
-      std::set<std::pair<std::string_view, std::vector<uint32_t>>> code;
+      std::set<std::vector<std::pair<std::string_view, std::vector<uint32_t>>>> code;
       const std::vector<Candidate> candidates = candidates_of(context);
       for (const Candidate& candidate : candidates) {
         INFO(node.name << " " << candidate.name());
@@ -224,7 +224,10 @@ TEST_CASE("kernel choice: every configuration that the kernels list is one of it
         CHECK(candidate.name().find_first_of(" ,=") == std::string::npos);
         const Lowered lowered = lower_as(context, candidate);
         const Dispatch& last = lowered.dispatches.back();
-        CHECK(code.insert({last.shader->shader, constants_by_id(last)}).second);
+        std::vector<std::pair<std::string_view, std::vector<uint32_t>>> all;
+        for (const Dispatch& dispatch : lowered.dispatches)
+          all.emplace_back(dispatch.shader->shader, constants_by_id(dispatch));
+        CHECK(code.insert(all).second);
         // The first one is what the kernel takes by itself.
         const bool first =
             &candidate == &*std::ranges::find(candidates, candidate.kernel, &Candidate::kernel);

@@ -10,14 +10,11 @@ using namespace cases;
 std::vector<OpCase> patch_embed_cases() {
   std::vector<OpCase> cases;
   // Rows and columns are left over. Of a depth that four doesn't divide, of pairs, of fours and of whole
-  // steps.
+  // steps; and four patches beside each other, of lines that make up whole chunks.
   constexpr struct {
     uint64_t width, height, patch_height, patch_width, dims;
-  } sizes[] = {{17, 22, 3, 5, 36},
-               {17, 22, 4, 5, 37},
-               {34, 31, 14, 14, 36},
-               {36, 22, 4, 12, 37},
-               {36, 34, 16, 16, 264}};
+  } sizes[] = {{17, 22, 3, 5, 36},  {17, 22, 4, 5, 37},    {34, 31, 14, 14, 36},
+               {36, 22, 4, 12, 37}, {36, 34, 16, 16, 264}, {35, 18, 8, 8, 20}};
   for (const auto& [width, height, patch_height, patch_width, dims] : sizes) {
     for (const DType dtype : dtypes) {
       const Shape image{2, 3, height, width}, weight{dims, 3, patch_height, patch_width};

@@ -1,6 +1,7 @@
 #include "runtime/ops/tokens/patch_weight_gradient.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "runtime/ops/lowering.h"
@@ -74,7 +75,9 @@ Lanes lanes_of(const LowerContext& c) {
   const PatchSize patch = patch_of(c);
   const uint64_t columns = image[3] / patch.width;
   Lanes l{.lanes = c.device().subgroup_size, .sums = largest_divisor(patch.width, most_sums)};
-  l.chunk = dy[1] <= most_patches ? dy[1] * largest_divisor(dy[0], most_patches / dy[1])
+  // Of a batch no more than a power of two decides how many images that is: few pipelines serve all batches.
+  const uint64_t alike = dy[0] & (~dy[0] + 1);
+  l.chunk = dy[1] <= most_patches ? dy[1] * std::min(alike, std::bit_floor(most_patches / dy[1]))
                                   : columns * largest_divisor(image[2] / patch.height,
                                                               std::max<uint64_t>(most_patches / columns, 1));
   l.chunks = dy.rows() / l.chunk;
