@@ -33,6 +33,15 @@ void set_image_size(ViTConfig& config, const AskedSize& asked, bool whole_patche
   }
 }
 
+// Nothing where pictures don't keep their shape, too.
+std::optional<std::string> refuses_kept_shape(const Preprocess& p, const ViTConfig& c) {
+  if (!p.kept_shape) return std::nullopt;
+  if (auto reason = refuses_shapes(c)) return reason;
+  if (p.kept_shape->patch == c.patch_height) return std::nullopt;
+  return "found patches of " + std::to_string(p.kept_shape->patch) + " pixels, expected its " +
+         std::to_string(c.patch_height);
+}
+
 }  // namespace
 
 std::string sides(uint64_t height, uint64_t width) {
@@ -69,16 +78,17 @@ void decide_pictures(Model& model, const ModelOptions& options, bool whole_patch
     p = profile_named(options.profile, height, width);
     if (p.kept_shape) p.kept_shape->patch = c.patch_height;
   }
-  if (p.kept_shape && asked) p = p.with_size(c.image_height, c.image_width);
-  if (p.kept_shape) {
-    const std::string origin = p.profile + ": pictures that keep their shape can't be shown to this model: ";
-    if (const auto reason = refuses_shapes(c)) throw Error(ErrorCode::bad_file, origin + *reason);
-    if (p.kept_shape->patch != c.patch_height) {
-      throw Error(ErrorCode::bad_file, origin + "found patches of " + std::to_string(p.kept_shape->patch) +
-                                           " pixels, expected its " + std::to_string(c.patch_height));
+  if (!asked) {
+    if (const auto reason = refuses_kept_shape(p, c)) {
+      model.preprocess_error =
+          p.profile + ": pictures that keep their shape can't be shown to this model: " + *reason;
+      // What a file asks for leaves a model that takes numbers alone.
+      if (options.profile.empty()) return;
+      throw Error(ErrorCode::bad_file, model.preprocess_error);
     }
   }
-  if (p.height() == c.image_height && p.width() == c.image_width) return;
+  const bool fits = p.height() == c.image_height && p.width() == c.image_width;
+  if (fits && !(asked && p.kept_shape)) return;
   if (asked) {
     p = p.with_size(c.image_height, c.image_width);
   } else {

@@ -19,6 +19,7 @@
 #include "tests/support/constants.h"
 #include "tests/support/noise_picture.h"
 #include "tests/support/op_test.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine {
@@ -172,6 +173,16 @@ TEST_CASE("what can't be run in several shapes says why") {
   CHECK(refusal("hf_dinov3") == begin + "its positions are rotary");
   CHECK(refusal("hf_beit") == begin + "its attention has a relative bias");
   CHECK(refusal("timm_vit") == "");
+  // Of a model whose files ask for what it can't be shown, numbers are taken.
+  const test::TemporaryFolder folder;
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(fixtures / "hf_siglip2" / name, folder / name);
+  folder.file("preprocessor_config.json",
+              R"({"image_processor_type": "Siglip2ImageProcessor", "patch_size": 16})");
+  const Model model = open_model({.model = folder.path()});
+  CHECK_THROWS_MATCHES(require_pictures(model), Error,
+                       Catch::Matchers::MessageMatches(
+                           Catch::Matchers::ContainsSubstring("found patches of 16 pixels, expected its 8")));
 }
 
 TEST_CASE("who takes pictures of one size stretches them, and is told so") {
