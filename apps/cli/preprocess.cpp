@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/cli/commands.h"
 #include "apps/cli/open_device.h"
@@ -42,8 +43,11 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
     throw Error(ErrorCode::usage, "--profile fast: found no --model, whose files say what is to be done");
   }
   auto [height, width] = image_size_of("--size", flags.size);
-  if (height == 0) height = width = 224;
-  return {profile_named(flags.picture.profile, height, width), flags.picture.profile == "grey" ? 1u : 3u};
+  const bool asked = height != 0;
+  if (!asked) height = width = 224;
+  Preprocess named = profile_named(flags.picture.profile, height, width);
+  if (asked && named.kept_shape) named = named.with_size(height, width);
+  return {std::move(named), flags.picture.profile == "grey" ? 1u : 3u};
 }
 
 void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
