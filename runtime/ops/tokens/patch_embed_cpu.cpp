@@ -1,7 +1,6 @@
 #include "runtime/ops/tokens/patch_embed_cpu.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "runtime/ops/lowering.h"
@@ -69,19 +68,15 @@ Lowered lower_packed(const LowerContext& c, const DirectProduct& product) {
 
 // How patches are multiplied where they lie.
 struct InPlace {
-  uint64_t columns = 0, patch_columns = 0, patch_height = 0, patch_width = 0;
+  uint64_t patch_columns = 0, patch_height = 0, patch_width = 0;
   uint32_t block_rows = 0;
   std::vector<uint64_t> lengths;  // of the chunks, in steps; empty where K can't be cut into such
 };
 
 InPlace in_place(const LowerContext& c) {
-  constexpr std::array<uint64_t, 5> chunk_steps{16, 8, 4, 2, 1};
   constexpr uint64_t most_rows = 12;  // whose sums stay in registers
   const Shape &image = c.input(image_input).shape, &weight = c.input(weight_input).shape;
-  InPlace p{.columns = weight[0],
-            .patch_columns = image[3] / weight[3],
-            .patch_height = weight[2],
-            .patch_width = weight[3]};
+  InPlace p{.patch_columns = image[3] / weight[3], .patch_height = weight[2], .patch_width = weight[3]};
   p.block_rows = to_u32(largest_divisor(p.patch_columns, most_rows));
   // Whole lines, and of several channels whole patches, or an equal part of each.
   const auto lies_alike = [&](uint64_t values) {
@@ -143,7 +138,8 @@ std::optional<std::string> refuse_patch_in_place(const LowerContext& c) {
 // Another shader to compile, which is worth it where packing takes longer than the product.
 double prefer_patch_in_place(const LowerContext& c) {
   constexpr uint64_t narrow = 64;
-  return c.input(weight_input).shape[0] <= narrow ? prefer_chunked_product(c) + 1 : -2;
+  const DirectProduct product = product_of(c, true);
+  return product.columns <= narrow && !is_small_product(product) ? prefer_chunked_product(c) + 1 : -2;
 }
 
 Lowered lower_patch_in_place(const LowerContext& c) {

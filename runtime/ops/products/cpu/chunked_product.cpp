@@ -1,7 +1,5 @@
 // A direct product whose depth is cut into chunks, a dispatch each
 // (shaders/products/cpu/matmul_cpu_chunk.comp).
-#include <array>
-
 #include "runtime/ops/lowering.h"
 #include "runtime/ops/products/cpu/direct_product.h"
 #include "shaders/products/cpu/matmul_cpu_chunk.h"
@@ -9,13 +7,8 @@
 namespace vitrine {
 namespace {
 
-// Steps of a chunk. Each length is a shader to compile; the longer, the less time goes to storing sums and
-// reading them again.
-constexpr std::array<uint64_t, 5> chunk_steps{16, 8, 4, 2, 1};
-
-// A chunk of sixteen steps takes a second to compile. A product of so few multiply-adds is done in less than
-// a millisecond, so it takes chunks that are shorter, and that other products may have as well.
-constexpr uint64_t small_product = 4'000'000, steps_of_small = 4;
+// A small product takes chunks that are shorter, and that other products may have as well.
+constexpr uint64_t steps_of_small = 4;
 
 // The numbers of workgroups that shaders/lib/known.glsl can look up in three and in four digits.
 constexpr uint64_t most_panels = 1u << 12, most_blocks = 1u << 16;
@@ -40,7 +33,7 @@ void add_chunks(const LowerContext& context, const DirectProduct& product, Opera
   const Operand sums = Operand::scratch(to_u32(lowered.scratch.size()));
   lowered.scratch.push_back(uint64_t{blocks} * panels * block * lanes * sizeof(float));
 
-  const bool small = product.rows * product.columns * product.depth <= small_product;
+  const bool small = is_small_product(product);
   uint64_t first = 0;
   for (const uint64_t length : chunk_steps) {
     if (small && length > steps_of_small) continue;

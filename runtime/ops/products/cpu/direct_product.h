@@ -68,6 +68,13 @@ std::optional<std::string> refuse_chunked_product(const LowerContext& context, c
 // The dispatches that multiply packed `rows` with packed `weight`.
 void add_chunks(const LowerContext& context, const DirectProduct& product, Operand rows, Operand weight,
                 Lowered& lowered);
+// The steps of chunks, the longest first. Each length is a shader to compile; the longer, the less time goes
+// to storing sums and reading them again.
+constexpr std::array<uint64_t, 5> chunk_steps{16, 8, 4, 2, 1};
+// A chunk of sixteen steps takes a second to compile, and such a product less than a millisecond.
+constexpr bool is_small_product(const DirectProduct& product) {
+  return product.rows * product.columns * product.depth <= 4'000'000;
+}
 // What makes the result of the sums of all chunks, of blocks of so many rows.
 void add_chunk_end(const LowerContext& context, const DirectProduct& product, uint32_t block_rows,
                    Operand sums, Lowered& lowered);
