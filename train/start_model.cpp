@@ -109,7 +109,7 @@ StartModel start_model(Model model, const WantedClasses& wanted, HeadInit init, 
     start.said +=
         "; new: " + named + ", because " + (model.config.classes ? reason : "the model has no head");
   if (!dropped.empty()) start.said += "; dropped: " + dropped;
-  const Grid grid{config.grid_height(), config.grid_width()};
+  const Grid grid = grid_of(config);
   if (model.stored_grid && !(*model.stored_grid == grid)) {
     start.said +=
         "; positions resampled from " + grid_text(*model.stored_grid) + " to " + grid_text(grid) + " patches";

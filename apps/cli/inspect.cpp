@@ -57,7 +57,7 @@ std::optional<uint64_t> block_of(const std::string& name) {
 // "37x37, resampled to 16x16 (bicubic)", or nothing where the table is used as it is.
 std::string resampled_positions(const Model& model) {
   const ViTConfig& c = model.config;
-  const Grid now{c.grid_height(), c.grid_width()};
+  const Grid now = grid_of(c);
   if (!model.stored_grid || *model.stored_grid == now) return {};
   const auto text = [](Grid g) { return std::to_string(g.height) + "x" + std::to_string(g.width); };
   return text(*model.stored_grid) + ", resampled to " + text(now) + " (" +

@@ -42,8 +42,6 @@ void require_shape(const std::string& name, const Shape& known, const Shape& ask
 
 ConstantPart part_of(std::span<const float> values) { return {DType::f32, std::as_bytes(values)}; }
 
-Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
-
 PositionRule position_rule(const ViTConfig& c) {
   return {c.position_resize, c.position_offset, c.detection_tokens, c.position_square};
 }

@@ -53,7 +53,7 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
 
 PictureRunner::~PictureRunner() = default;
 
-Grid PictureRunner::own_grid() const { return {model_.config.grid_height(), model_.config.grid_width()}; }
+Grid PictureRunner::own_grid() const { return vitrine::grid_of(model_.config); }
 
 Grid PictureRunner::grid_of(const PicturePart& part) const {
   if (!preprocess_.kept_shape) return own_grid();

@@ -19,6 +19,8 @@ struct Grid {
   auto operator<=>(const Grid&) const = default;
 };
 
+inline Grid grid_of(const ViTConfig& config) { return {config.grid_height(), config.grid_width()}; }
+
 // How the library that published a checkpoint resamples its positions.
 struct PositionRule {
   PositionResize resize = PositionResize::bicubic;
