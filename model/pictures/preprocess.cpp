@@ -351,17 +351,17 @@ Preprocess Preprocess::of_picture(uint64_t height, uint64_t width) const {
   if (!kept_shape) return *this;
   const auto patch = static_cast<double>(kept_shape->patch);
   // Sides in patches at this scale, which both are rounded up to.
-  const auto patches = [&](double scale, uint64_t side) {
-    return std::max(std::ceil(static_cast<double>(side) * scale / patch), 1.0);
+  const auto patches = [&](double by, uint64_t side) {
+    return std::max(std::ceil(static_cast<double>(side) * by / patch), 1.0);
   };
   // Found as the library finds it: to the same factor, rounding and all.
   constexpr double precision = 1e-5;
   double least = precision / 10, most = 100;
   while (most - least >= precision) {
-    const double scale = (least + most) / 2;
+    const double middle = (least + most) / 2;
     const bool fits =
-        patches(scale, height) * patches(scale, width) <= static_cast<double>(kept_shape->most_patches);
-    (fits ? least : most) = scale;
+        patches(middle, height) * patches(middle, width) <= static_cast<double>(kept_shape->most_patches);
+    (fits ? least : most) = middle;
   }
   const auto side = [&](uint64_t of) {
     return static_cast<uint64_t>(patches(least, of)) * kept_shape->patch;
