@@ -5,8 +5,8 @@
 #include <string>
 
 #include "train/data/dataset.h"
+#include "train/run/training_run.h"
 #include "train/train_config.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 

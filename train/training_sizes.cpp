@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "model/vit/vision_transformer.h"
-#include "train/feature_cache.h"
+#include "train/run/feature_cache.h"
+#include "train/run/training_run.h"
 #include "train/trained_parameters.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 namespace {

@@ -10,8 +10,8 @@
 #include "runtime/util/error.h"
 #include "runtime/util/paths.h"
 #include "runtime/util/text.h"
-#include "train/model_files.h"
-#include "train/run_folder.h"
+#include "train/run/model_files.h"
+#include "train/run/run_folder.h"
 
 namespace vitrine::cli {
 namespace {

@@ -1,4 +1,4 @@
-// Made by tests/parity/make_architectures.py from timm 1.0.31 and torchvision 0.29.2.
+// Made by tests/parity/tables/make_architectures.py from timm 1.0.31 and torchvision 0.29.2.
 #include "model/families/known_architectures.h"
 
 namespace vitrine {

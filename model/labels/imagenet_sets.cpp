@@ -1,5 +1,5 @@
-// Made by tests/parity/make_label_tables.py from the data of timm 1.0.31 (Apache License 2.0): ImageNet's
-// synsets in the words of WordNet 3.0, copyright 2006 by Princeton University (LICENCES.txt).
+// Made by tests/parity/tables/make_label_tables.py from the data of timm 1.0.31 (Apache License 2.0):
+// ImageNet's synsets in the words of WordNet 3.0, copyright 2006 by Princeton University (LICENCES.txt).
 #include "model/labels/imagenet_tables.h"
 
 namespace vitrine::imagenet {

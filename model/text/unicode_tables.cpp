@@ -1,4 +1,4 @@
-// Made by tests/parity/make_unicode_tables.py.
+// Made by tests/parity/tables/make_unicode_tables.py.
 #include "model/text/unicode_tables.h"
 
 namespace vitrine::unicode {

@@ -115,7 +115,7 @@ struct Capabilities {
   uint32_t max_workgroup_subgroups = 0;  // with full subgroups; 0: no bound is known
   uint32_t multiprocessors = 0;          // or compute units; 0: the driver doesn't tell
   uint32_t unit_subgroups = 0;           // that one of them holds at once; 0: the driver doesn't tell
-  // As vendors publish them (runtime/vk/hardware.h), in words of 32 bits; 0: not known.
+  // As vendors publish them (runtime/vk/facts/hardware.h), in words of 32 bits; 0: not known.
   uint32_t lane_registers = 0;        // that an invocation may have, whatever the size of its subgroup
   uint32_t subgroup_registers = 0;    // that the invocations of a subgroup share, whatever their number
   uint32_t matrix_subgroup_size = 0;  // the lanes that matrix units are made for; 0: the device's own size
@@ -156,7 +156,7 @@ struct Capabilities {
   std::vector<MemoryHeap> heaps;
   std::vector<MemoryType> memory_types;
 
-  // Names of the quirks (runtime/vk/quirks.h) that changed a line above.
+  // Names of the quirks (runtime/vk/facts/quirks.h) that changed a line above.
   std::vector<std::string> quirks;
   // What its user could do to get more of it: a sentence each, from the same quirks.
   std::vector<std::string> advice;

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "runtime/util/error.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "runtime/vk/newer_vulkan.h"
 #include "runtime/vk/result.h"
-#include "runtime/vk/snapshot.h"
 #include "runtime/vk/vma.h"
 
 namespace vitrine {

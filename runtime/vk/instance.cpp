@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "runtime/util/error.h"
-#include "runtime/vk/quirks.h"
+#include "runtime/vk/facts/quirks.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "runtime/vk/result.h"
-#include "runtime/vk/snapshot.h"
 
 namespace vitrine {
 namespace {

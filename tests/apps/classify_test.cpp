@@ -12,7 +12,7 @@
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
-#include "train/model_files.h"
+#include "train/run/model_files.h"
 
 namespace vitrine {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/util/error.h"
-#include "runtime/vk/snapshot.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::desktop {

@@ -11,7 +11,7 @@
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/lowering.h"
 #include "runtime/util/error.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/test_device.h"
 
 namespace vitrine::test {

@@ -15,8 +15,8 @@
 #include "tests/support/test_device.h"
 #include "train/augmentation_graph.h"
 #include "train/data/augmentation_config.h"
+#include "train/run/training_run.h"
 #include "train/step_inputs.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 namespace {

@@ -18,9 +18,9 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/lora.h"
+#include "train/run/training_run.h"
 #include "train/start_model.h"
 #include "train/trainer.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 namespace {

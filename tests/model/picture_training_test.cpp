@@ -15,7 +15,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/evaluate.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine {
 namespace {

@@ -14,8 +14,8 @@
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "train/run/training_run.h"
 #include "train/start_model.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 namespace {

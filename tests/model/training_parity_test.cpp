@@ -22,10 +22,10 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
 #include "train/data/augmentation.h"
+#include "train/run/training_run.h"
 #include "train/start_model.h"
 #include "train/trainer.h"
 #include "train/training_graph.h"
-#include "train/training_run.h"
 
 using namespace vitrine;
 

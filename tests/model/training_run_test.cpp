@@ -1,6 +1,6 @@
 // Whole trainings of the shipped configurations, and of every number of heads: on each kind of data set, from
 // the start to a model, stopped on the way and taken up again.
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -6,8 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "runtime/graph/bound_dispatch.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "runtime/vk/memory.h"
-#include "runtime/vk/snapshot.h"
 #include "tests/pretend/pretend_device.h"
 #include "tests/support/spirv_builder.h"
 

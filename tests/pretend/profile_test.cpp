@@ -10,7 +10,7 @@
 
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"
-#include "runtime/vk/snapshot.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "tests/pretend/pretend_device.h"
 #include "tests/support/temporary_folder.h"
 

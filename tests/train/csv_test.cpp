@@ -2,8 +2,8 @@
 
 #include "images/png_writer.h"
 #include "tests/train/sample_files.h"
-#include "train/data/csv_reader.h"
-#include "train/training_run.h"
+#include "train/data/files/csv_reader.h"
+#include "train/run/training_run.h"
 
 namespace vitrine::test {
 namespace {

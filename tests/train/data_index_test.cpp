@@ -7,8 +7,8 @@
 #include "images/png_writer.h"
 #include "tests/support/system.h"
 #include "tests/train/sample_files.h"
-#include "train/data/file_list.h"
-#include "train/data/index_store.h"
+#include "train/data/files/file_list.h"
+#include "train/data/files/index_store.h"
 
 namespace vitrine::test {
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/train/sample_files.h"
 #include "train/data/parquet/codecs.h"
 #include "train/data/parquet/pages.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine::test {
 namespace {

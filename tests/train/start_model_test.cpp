@@ -10,7 +10,7 @@
 
 #include "model/files/parameter_values.h"
 #include "runtime/util/error.h"
-#include "train/feature_cache.h"
+#include "train/run/feature_cache.h"
 
 namespace vitrine {
 namespace {

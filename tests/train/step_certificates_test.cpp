@@ -5,8 +5,8 @@
 #include <set>
 
 #include "runtime/graph/fusion.h"
-#include "tests/support/certified.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/certified.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "train/training_graph.h"
 
 namespace vitrine {

@@ -5,7 +5,7 @@
 
 #include "images/png_writer.h"
 #include "tests/train/sample_files.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine::test {
 namespace {

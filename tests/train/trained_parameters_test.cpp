@@ -9,7 +9,7 @@
 
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "train/parameter_layout.h"
 #include "train/training_graph.h"
 

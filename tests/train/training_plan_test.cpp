@@ -7,7 +7,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "train/training_graph.h"
 
 namespace vitrine {
@@ -54,7 +54,8 @@ TEST_CASE("what binds more buffers than the device takes is passed over, or refu
   CHECK_FALSE(plan(few, {}).steps.empty());
   Capabilities without_addresses = test::plain_gpu();
   CHECK_FALSE(plan(without_addresses, {}).steps.empty());
-  // One more than inference needs is all that training without addresses takes: with a table of scores' biases, too.
+  // One more than inference needs is all that training without addresses takes: with a table of scores'
+  // biases, too.
   without_addresses.max_storage_buffers = required_storage_buffers + 1;
   CHECK_FALSE(plan(without_addresses, {}).steps.empty());
   without_addresses.max_storage_buffers = required_storage_buffers;

@@ -7,7 +7,7 @@
 #include "model/files/weights.h"
 #include "runtime/util/json.h"
 #include "tests/support/temporary_folder.h"
-#include "train/model_files.h"
+#include "train/run/model_files.h"
 
 using namespace vitrine;
 

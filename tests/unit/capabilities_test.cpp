@@ -9,10 +9,10 @@
 #include "runtime/graph/op.h"
 #include "runtime/ops/explain/principal_colors.h"
 #include "runtime/vk/device_facts.h"
+#include "runtime/vk/facts/quirks.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "runtime/vk/memory.h"
-#include "runtime/vk/quirks.h"
-#include "runtime/vk/snapshot.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 

@@ -1,4 +1,4 @@
-#include "runtime/vk/compiler_figures.h"
+#include "runtime/vk/facts/compiler_figures.h"
 
 #include <catch2/catch_test_macros.hpp>
 

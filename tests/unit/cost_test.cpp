@@ -16,8 +16,8 @@
 #include "runtime/ops/occupancy.h"
 #include "runtime/ops/plan_cost.h"
 #include "runtime/ops/products/matmul.h"
-#include "tests/support/device_profiles.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/device_profiles.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 namespace {
@@ -82,7 +82,7 @@ TEST_CASE("cost: more of anything is never slower") {
         more.multiprocessors = units;
         CHECK(estimate(work, more).seconds <= seconds);
       }
-      const auto twice = [&](double PublishedRates::*rate) {
+      const auto twice = [&](double PublishedRates::* rate) {
         Capabilities more = device;
         // What isn't published is guessed: the double of that.
         const DeviceRates rates = rates_of(device);

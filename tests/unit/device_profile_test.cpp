@@ -10,7 +10,7 @@
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/plan_text.h"
 
 namespace vitrine {

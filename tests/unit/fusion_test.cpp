@@ -18,7 +18,7 @@
 #include "runtime/ops/tokens/assemble_tokens.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/util/error.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/plan_text.h"
 
 namespace vitrine {

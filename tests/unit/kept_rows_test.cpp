@@ -9,7 +9,7 @@
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/norms/softmax.h"
 #include "runtime/ops/occupancy.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 namespace {

@@ -12,7 +12,7 @@
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/unary.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 namespace {

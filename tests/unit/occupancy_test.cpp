@@ -11,9 +11,9 @@
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/products/matmul_kernels.h"
 #include "runtime/ops/products/matrix_units/matrix_units.h"
-#include "runtime/vk/hardware.h"
-#include "tests/support/device_profiles.h"
-#include "tests/support/made_up_device.h"
+#include "runtime/vk/facts/hardware.h"
+#include "tests/support/made_up/device_profiles.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 namespace {
@@ -153,11 +153,11 @@ TEST_CASE(
     CHECK(lower_coopmat(context).dispatches[0].subgroup_size == device.min_subgroup_size);
     for (const uint64_t width : {4u, 48u, 64u}) {
       for (const AttentionCoopmatShape& shape : attention_coopmat_shapes({.batch = 8,
-                                                .queries = 197,
-                                                .keys = 197,
-                                                .heads = 12,
-                                                .key_width = width,
-                                                .value_width = width},
+                                                                          .queries = 197,
+                                                                          .keys = 197,
+                                                                          .heads = 12,
+                                                                          .key_width = width,
+                                                                          .value_width = width},
                                                                          device)) {
         const uint64_t values = round_up(width, shape.matrix.n);
         CHECK(shape.rows() * (shape.block_k + values) / shape.subgroup_size <=

@@ -9,7 +9,7 @@
 #include "runtime/check/op_case.h"
 #include "runtime/graph/op.h"
 #include "runtime/selftest/self_test.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine::test {
 

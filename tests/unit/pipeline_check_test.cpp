@@ -3,7 +3,7 @@
 
 #include "runtime/util/error.h"
 #include "runtime/vk/pipeline.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/spirv_builder.h"
 
 namespace vitrine {

@@ -11,7 +11,7 @@
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/plan_text.h"
 
 namespace vitrine {

@@ -12,7 +12,7 @@
 #include "runtime/ops/elementwise/unary.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/vk/group_reads.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/spirv_builder.h"
 
 namespace vitrine {

@@ -10,7 +10,7 @@
 
 #include "runtime/graph/kernel_choice.h"
 #include "runtime/selftest/self_test.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine::test {
 namespace {

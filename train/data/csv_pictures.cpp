@@ -6,11 +6,11 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/class_labels.h"
-#include "train/data/csv_reader.h"
 #include "train/data/dataset_kinds.h"
-#include "train/data/file_list.h"
+#include "train/data/files/csv_reader.h"
+#include "train/data/files/file_list.h"
+#include "train/data/files/split_files.h"
 #include "train/data/picture_dataset.h"
-#include "train/data/split_files.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset_kinds.h"
-#include "train/data/inflated_file.h"
+#include "train/data/files/inflated_file.h"
 
 namespace vitrine {
 namespace {

@@ -6,9 +6,9 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "train/data/dataset_kinds.h"
-#include "train/data/file_list.h"
+#include "train/data/files/file_list.h"
+#include "train/data/files/split_files.h"
 #include "train/data/picture_dataset.h"
-#include "train/data/split_files.h"
 
 namespace vitrine {
 namespace {

@@ -9,10 +9,10 @@
 #include "runtime/util/text.h"
 #include "train/data/class_labels.h"
 #include "train/data/dataset_kinds.h"
-#include "train/data/index_store.h"
+#include "train/data/files/index_store.h"
+#include "train/data/files/split_files.h"
+#include "train/data/files/tar_reader.h"
 #include "train/data/picture_dataset.h"
-#include "train/data/split_files.h"
-#include "train/data/tar_reader.h"
 
 namespace vitrine {
 namespace {

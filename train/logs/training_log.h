@@ -10,7 +10,7 @@
 #include <string>
 
 #include "train/data/dataset.h"
-#include "train/validation.h"
+#include "train/run/validation.h"
 
 namespace vitrine {
 

@@ -11,8 +11,8 @@
 #include "runtime/util/text.h"
 #include "train/automatic_parts.h"
 #include "train/batch_parts.h"
-#include "train/checkpoint.h"
-#include "train/run_folder.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
 #include "train/trained_parameters.h"
 
 namespace vitrine {

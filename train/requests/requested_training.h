@@ -10,7 +10,7 @@
 
 #include "runtime/graph/pipeline_store.h"
 #include "train/requests/train_request.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine {
 

@@ -11,10 +11,10 @@
 #include "train/data/augmentation_config.h"
 #include "train/lora.h"
 #include "train/parameter_layout.h"
-#include "train/run_folder.h"
-#include "train/run_settings.h"
+#include "train/run/run_folder.h"
+#include "train/run/run_settings.h"
+#include "train/run/training_run.h"
 #include "train/trained_parameters.h"
-#include "train/training_run.h"
 
 namespace vitrine {
 namespace {

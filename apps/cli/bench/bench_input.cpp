@@ -11,8 +11,8 @@
 #include "apps/cli/open_device.h"
 #include "runtime/util/text.h"
 #include "train/data/batch_loader.h"
+#include "train/run/training_run.h"
 #include "train/training_graph.h"
-#include "train/training_run.h"
 
 namespace vitrine::cli {
 

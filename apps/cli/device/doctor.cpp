@@ -20,7 +20,7 @@
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "runtime/vk/compiler_figures.h"
+#include "runtime/vk/facts/compiler_figures.h"
 #include "runtime/vk/device_facts.h"
 #include "runtime/vk/shared_memory.h"
 #include "train/training_graph.h"

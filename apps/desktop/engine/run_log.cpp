@@ -12,7 +12,7 @@
 #include "runtime/util/system.h"
 #include "runtime/util/text.h"
 #include "train/logs/training_log.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace vitrine::desktop {
 namespace {
@@ -57,7 +57,7 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 bool better(const ValidationPoint& a, const ValidationPoint& b) {
-  // As BestValidation has it (train/validation.h); any number is better than none.
+  // As BestValidation has it (train/run/validation.h); any number is better than none.
   if (std::isnan(a.accuracy) != std::isnan(b.accuracy)) return std::isnan(b.accuracy);
   return a.accuracy > b.accuracy ||
          (!(b.accuracy > a.accuracy) && (a.loss < b.loss || (std::isnan(b.loss) && !std::isnan(a.loss))));

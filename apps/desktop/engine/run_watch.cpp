@@ -8,7 +8,7 @@
 
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace vitrine::desktop {
 namespace {

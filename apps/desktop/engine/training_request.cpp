@@ -8,7 +8,7 @@
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
 #include "runtime/vk/pipeline_cache.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine::desktop {
 

@@ -21,7 +21,7 @@
 #include "apps/desktop/engine/training_request.h"
 #include "runtime/graph/pipeline_store.h"
 #include "train/data/dataset.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace vitrine::desktop {
 

@@ -7,8 +7,8 @@
 
 #include "runtime/util/error.h"
 #include "runtime/vk/device_choice.h"
+#include "runtime/vk/facts/snapshot.h"
 #include "runtime/vk/result.h"
-#include "runtime/vk/snapshot.h"
 
 // GLFW declares these where Vulkan's header came first with prototypes; here it came without them.
 extern "C" {

@@ -17,7 +17,7 @@
 #include "runtime/ops/attention/attention_gradient_kernels.h"
 #include "runtime/util/error.h"
 #include "shaders/lib/step_state.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 #include "tests/support/op_test.h"
 #include "tests/support/reference_matmul.h"
 #include "tests/support/test_device.h"

@@ -14,8 +14,8 @@
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/ops/tokens/patch_embed.h"
-#include "tests/support/certified.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/certified.h"
+#include "tests/support/made_up/made_up_device.h"
 
 using namespace vitrine;
 

@@ -1,5 +1,5 @@
-// The names of ImageNet's classes against timm's own (tests/parity/make_label_tables.py), and whose models
-// get them.
+// The names of ImageNet's classes against timm's own (tests/parity/tables/make_label_tables.py), and whose
+// models get them.
 #include "model/labels/known_labels.h"
 
 #include <catch2/catch_test_macros.hpp>

@@ -10,7 +10,7 @@
 #include "runtime/graph/op.h"
 #include "runtime/graph/plan.h"
 #include "runtime/ops/training/cross_entropy.h"
-#include "tests/support/made_up_device.h"
+#include "tests/support/made_up/made_up_device.h"
 
 namespace vitrine {
 namespace {

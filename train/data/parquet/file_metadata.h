@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/data/byte_file.h"
+#include "train/data/files/byte_file.h"
 
 namespace vitrine::parquet {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/data/byte_file.h"
+#include "train/data/files/byte_file.h"
 #include "train/data/parquet/codecs.h"
 #include "train/data/parquet/file_metadata.h"
 
