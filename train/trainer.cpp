@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "model/run/weight_range.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
+#include "runtime/util/four_digits.h"
 #include "shaders/lib/step_state.h"
 #include "train/augmentation_graph.h"
 #include "train/batch_parts.h"
@@ -437,10 +437,8 @@ std::string sentence_of(const Trainer::InF32& in_f32, uint64_t batch, uint64_t e
   std::string sentence = "f16 is why: in f32 the loss of batch " + std::to_string(batch) + " in epoch " +
                          std::to_string(epoch) + " is finite";
   if (!in_f32.product.empty()) {
-    char largest[32];
-    std::snprintf(largest, sizeof largest, "%.4g", static_cast<double>(in_f32.largest));
-    sentence +=
-        ", and " + in_f32.product + " multiplies numbers up to " + largest + ", where f16 ends at 65504";
+    sentence += ", and " + in_f32.product + " multiplies numbers up to " + four_digits(in_f32.largest) +
+                ", where f16 ends at 65504";
   }
   return sentence + "; a training with --precision f32 holds them";
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "runtime/ops/elementwise/magnitude.h"
 #include "runtime/ops/moves/concat.h"
 #include "runtime/tune/choice_store.h"
+#include "runtime/util/four_digits.h"
 
 namespace vitrine {
 namespace {
@@ -43,12 +43,6 @@ std::pair<const Node*, uint32_t> producer_of(const Graph& graph, ValueId id) {
 float larger(float a, float b) {
   const auto bits = [](float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; };
   return bits(b) > bits(a) ? b : a;
-}
-
-std::string short_number(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", static_cast<double>(value));
-  return text;
 }
 
 bool is_part_of(std::string_view name, std::string_view layer) {
@@ -218,7 +212,7 @@ bool RangeGuard::promote(const std::vector<std::string>& layers, float largest, 
   if (count == 0) return false;
   if (warn_) {
     warn_("f16 ends at 65504: " + names + (count == 1 ? " runs" : " run") + " in f32 (largest magnitude " +
-          short_number(largest) + ", " + where + ")");
+          four_digits(largest) + ", " + where + ")");
   }
   return true;
 }

@@ -184,4 +184,28 @@ TEST_CASE("what isn't finite in f32 either is not put down to f16") {
   CHECK_THAT(error, ContainsSubstring("2 updates in a row") && ContainsSubstring("a lower lr"));
 }
 
+TEST_CASE("a finite loss that rises is said to, in f16 alone") {
+  PipelineStore& pipelines = *test::test_device().pipelines;
+  const test::TemporaryFolder folder;
+  TrainConfig config = digit_config();
+  const PlanOptions in_f16 = f16_plan(config);
+  if (test::computes_slowly()) SKIP("a CPU without kernels of its own takes minutes");
+  const auto data = open_dataset(digits(folder, 800), Split::train, dataset_options(config));
+  config.epochs = 4;
+  config.warmup_steps = 200;
+  config.lr = 1;  // at which the loss is ten times as large as at the beginning
+  const auto said_of = [&](Precision precision, const PlanOptions& plan) {
+    config.precision = precision;
+    TrainingRun run(pipelines, config, *data, {.plan = plan});
+    std::vector<std::string> said;
+    CHECK(run.run({.notice = [&](const std::string& sentence) { said.push_back(sentence); }},
+                  std::atomic<bool>(false)));
+    return said;
+  };
+  const std::vector<std::string> said = said_of(Precision::f16, in_f16);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], ContainsSubstring("the loss rises") && ContainsSubstring("--precision f32"));
+  CHECK(said_of(Precision::f32, {}).empty());
+}
+
 }  // namespace vitrine

@@ -278,6 +278,7 @@ void TrainingRun::log_result(const BatchResult& result) {
   if (!result.update) return;
   const double loss =
       std::exchange(group_loss_sum_, 0) / static_cast<double>(std::exchange(group_samples_, 0));
+  if (config_.precision == Precision::f16 && trainer_.rounds()) watch_loss(loss);
   if (!log_) return;
   log_->add(UpdateLine{
       .update = reported_updates_,
@@ -287,6 +288,14 @@ void TrainingRun::log_result(const BatchResult& result) {
       .gradient_norm = result.update->gradient_norm,
       .skipped = reported_skipped_,
       .images_per_second = seen_seconds_ > 0 ? static_cast<double>(seen_samples_) / seen_seconds_ : 0});
+}
+
+// No number has left f16's range, so what f16 has to do with it isn't known; that it may is worth a sentence.
+void TrainingRun::watch_loss(double loss) {
+  const std::optional<std::string> rises = loss_watch_.add(reported_updates_, loss);
+  if (rises && events_ && events_->notice)
+    events_->notice(*rises +
+                    "; a training with --precision f32 shows if f16 is why, else a lower lr may help");
 }
 
 double TrainingRun::epoch_loss() const { return position_.loss_sum / static_cast<double>(position_.losses); }

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "train/run/checkpoint.h"
 #include "train/data/batch_loader.h"
 #include "train/data/dataset.h"
+#include "train/logs/loss_watch.h"
+#include "train/run/checkpoint.h"
 #include "train/run/feature_cache.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_settings.h"
@@ -47,7 +48,7 @@ struct TrainingEvents {
   std::function<void(const TrainingProgress&)> progress = {};  // after every batch that is known to be done
   std::function<void(const EpochReport&)> epoch = {};
   std::function<void(const ValidationResult&)> validation = {};  // of those in the middle of an epoch
-  // A sentence: that f16 is why an update is not finite, and where. Once.
+  // A sentence, each once: that f16 is why an update is not finite, and where; that the loss rises under f16.
   std::function<void(const std::string&)> notice = {};
   // Before the first batch of a training on features: of how many samples they are computed.
   std::function<void(uint64_t done, uint64_t total)> features = {};
@@ -132,6 +133,7 @@ class TrainingRun {
   void take();
   void report(const BatchResult& result);
   void log_result(const BatchResult& result);
+  void watch_loss(double loss);
   double epoch_loss() const;
   void end_where_lost();
   void look_for_f16(const LoaderOptions& loading);
@@ -162,6 +164,7 @@ class TrainingRun {
   std::optional<uint64_t> bad_batch_{}, look_at_{};
   bool looked_ = false;
   std::string f16_sentence_;
+  LossWatch loss_watch_;  // from where this process began
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;

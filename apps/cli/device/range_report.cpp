@@ -8,6 +8,7 @@
 
 #include "apps/cli/open_device.h"
 #include "model/run/range_guard.h"
+#include "runtime/util/four_digits.h"
 #include "runtime/util/philox.h"
 #include "runtime/util/text.h"
 
@@ -15,12 +16,6 @@ namespace vitrine::cli {
 namespace {
 
 constexpr uint64_t random_images = 8, largest_batch = 8;
-
-std::string text_of(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", static_cast<double>(value));
-  return text;
-}
 
 float headroom(const LayerRange& range) {
   return f16_largest / std::max({range.largest, range.largest_constant, 1e-30f});
@@ -44,8 +39,9 @@ void print_table(const std::vector<LayerRange>& ranges) {
   std::vector<std::array<std::string, 6>> rows = {
       {"layer", "largest", "headroom", "stored as", "largest weight", "tensor"}};
   for (const LayerRange& range : ranges) {
-    rows.push_back({range.layer, range.value.empty() ? "-" : text_of(range.largest), text_of(headroom(range)),
-                    verdict(range), range.constant.empty() ? "-" : text_of(range.largest_constant),
+    rows.push_back({range.layer, range.value.empty() ? "-" : four_digits(range.largest),
+                    four_digits(headroom(range)), verdict(range),
+                    range.constant.empty() ? "-" : four_digits(range.largest_constant),
                     range.value.empty() ? "-" : range.value});
   }
   std::array<size_t, 6> widths{};
@@ -110,7 +106,7 @@ std::string range_sentence(RangeGuard& guard) {
   const std::vector<LayerRange> ranges = guard.ranges();
   const auto largest = std::ranges::max_element(ranges, {}, &LayerRange::largest);
   if (largest == ranges.end()) return "nothing that f16 would store";
-  return "the largest magnitude is " + text_of(largest->largest) + " (" + largest->value +
+  return "the largest magnitude is " + four_digits(largest->largest) + " (" + largest->value +
          "), f16 ends at 65504";
 }
 
