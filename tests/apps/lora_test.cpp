@@ -133,6 +133,22 @@ TEST_CASE("a training with LoRA that was killed ends with the bytes of one that 
   test::check_failure(setting.lora("out", {"--resume", "--train", "head"}), 4, {"train"});
 }
 
+TEST_CASE("one device and two come to the same adapter") {
+  test::test_device();
+  const LoraSetting setting;
+  // 100 samples in batches of 14: the last one has 2, fewer than there are parts.
+  for (const char* devices : {"0", "0,0"}) {
+    const auto result =
+        setting.lora(devices, {"--devices", devices, "--batch-size", "14", "--precision", "f16"});
+    INFO(devices << ": " << result.err);
+    REQUIRE(result.status == 0);
+  }
+  CHECK(setting.bytes("0,0/adapter_model.safetensors") == setting.bytes("0/adapter_model.safetensors"));
+  // Which were trained, so that the comparison means something.
+  REQUIRE(setting.lora("less", {"--devices", "0,0", "--batch-size", "14", "--epochs", "1"}).status == 0);
+  CHECK(setting.bytes("less/adapter_model.safetensors") != setting.bytes("0/adapter_model.safetensors"));
+}
+
 TEST_CASE("what LoRA can't be asked for is said by name") {
   test::test_device();
   const LoraSetting setting;
