@@ -1,17 +1,19 @@
-// Work in a process of its own, so that a driver that crashes or hangs takes nothing else down.
+// This program once more, in a process of its own, so that a driver that crashes or hangs takes nothing else
+// down.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace vitrine {
 
-// Forks and calls `work` in the child, which reports by calling what it is given with lines of text; `take`
-// gets each in this process. Nothing when the child came to its end, else what ended it: a signal, an exit
-// status, or that it said nothing for `patience_seconds`. No Vulkan device may be open in this process.
-using Report = std::function<void(const std::string& line)>;
-std::optional<std::string> run_isolated(const std::function<void(const Report&)>& work, const Report& take,
+// Starts it with these arguments and gives `take` each line that it writes to its standard output. Nothing
+// when it ended with status 0, else what ended it: the driver, an exit status, or that it said nothing for
+// `patience_seconds`. Where `take` throws it is ended first. Error(failed) where it can't be started.
+std::optional<std::string> run_isolated(const std::vector<std::string>& arguments,
+                                        const std::function<void(const std::string& line)>& take,
                                         int patience_seconds);
 
 }  // namespace vitrine

@@ -20,8 +20,8 @@
 #include "runtime/graph/plan.h"
 #include "runtime/util/error.h"
 #include "runtime/util/text.h"
-#include "runtime/vk/facts/compiler_figures.h"
 #include "runtime/vk/device_facts.h"
+#include "runtime/vk/facts/compiler_figures.h"
 #include "runtime/vk/shared_memory.h"
 #include "train/training_graph.h"
 
@@ -39,6 +39,7 @@ struct DoctorOptions {
   bool candidates = false;
   std::vector<std::string> halved;  // names of specialization constants
   std::string input, only;
+  std::optional<size_t> behind;
   ModelFlags flags;
 };
 
@@ -357,6 +358,7 @@ void print_json(const Capabilities& device, const std::vector<PlannedModel>& mod
 
 void run_doctor(const CommonOptions& common, const DoctorOptions& options) {
   if (!options.flags.model.empty()) return report_ranges(options.flags, options.input, common, options.json);
+  if (options.behind) return run_self_tests_behind(*options.behind, common, options.only);
   if (!options.compile_only) return run_self_tests(common, options.only, options.json);
   const std::unique_ptr<Device> device = open_device(common);
   const Capabilities& capabilities = device->capabilities();
@@ -436,6 +438,8 @@ void add_doctor(CLI::App& app, const CommonOptions& common) {
       ->delimiter(',');
   command->add_flag("--json", options->json,
                     "One JSON object a line: models, kernels or pipelines, then the device");
+  // For the processes that it starts, and not for users.
+  command->add_option("--behind", options->behind, "Run the self-tests behind the first so many")->group("");
   command->callback([&common, options] { run_doctor(common, *options); });
 }
 

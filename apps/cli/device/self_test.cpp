@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -51,13 +52,14 @@ KernelChoices choices_of(const std::vector<Verdict>& tested) {
   return found;
 }
 
-// In the child: the tests behind those in `before`, each announced before it runs. Ends behind the first one
-// that fails, since nothing that a device does after that proves much.
-void test_behind(const std::vector<Verdict>& before, const CommonOptions& common, const std::string& only,
-                 const Report& report) {
-  using Clock = std::chrono::steady_clock;
-  const size_t first = before.size();
-  KernelChoices found = choices_of(before);
+void report(const Json& line) {
+  // Whoever asked has gone where it can't be written.
+  if (std::puts(text_of(line).c_str()) < 0 || std::fflush(stdout) != 0) std::_Exit(1);
+}
+
+}  // namespace
+
+void run_self_tests_behind(size_t first, const CommonOptions& common, const std::string& only) {
   try {
     const DeviceList list = list_devices(common);
     Device device(list.instance, list.devices[list.choice.index()]);
@@ -65,42 +67,40 @@ void test_behind(const std::vector<Verdict>& before, const CommonOptions& common
     const selftest::SelfTests all(device.capabilities(), only);
     if (first == 0) {
       for (const auto& kernel : all.untested())
-        report(text_of({{"untested", kernel.name}, {"reason", kernel.reason}}));
+        report({{"untested", kernel.name}, {"reason", kernel.reason}});
     }
     Json line;
     line["total"] = all.tests().size();
-    report(text_of(line));
-    auto kept = Clock::now();
+    report(line);
     for (size_t i = first; i < all.tests().size(); ++i) {
       const selftest::SelfTest& test = all.tests()[i];
-      report(text_of({{"begin", test.name()}, {"certificates", test.certificates}}));
+      report({{"begin", test.name()}, {"certificates", test.certificates}});
       std::optional<std::string> fault;
       try {
         fault = selftest::fault_of(pipelines, test);
       } catch (const Error& error) {
         fault = error.what();
       }
-      report(text_of({{"end", i}, {"fault", fault.value_or("")}}));
-      certify(found, test.certificates, fault.value_or(""));
-      if (fault || Clock::now() - kept > between_keeping) {
-        add_kernel_choices(device.capabilities(), found);
-        kept = Clock::now();
-      }
+      report({{"end", i}, {"fault", fault.value_or("")}});
       if (fault) return;
     }
   } catch (const Error& error) {
-    report(text_of({{"error", error.what()}, {"status", error.exit_status()}}));
+    report({{"error", error.what()}, {"status", error.exit_status()}});
   }
 }
 
-Verdicts test_all(const CommonOptions& common, const std::string& only) {
+namespace {
+
+Verdicts test_all(const CommonOptions& common, const std::string& only, const Capabilities& device) {
+  using Clock = std::chrono::steady_clock;
   Verdicts verdicts;
+  auto kept = Clock::now();
   std::optional<Progress> progress;
   size_t total = 1;
   while (verdicts.tested.size() < total) {
     const size_t first = verdicts.tested.size();
     bool under_way = false;
-    const Report take = [&](const std::string& text) {
+    const auto take = [&](const std::string& text) {
       const auto line = nlohmann::json::parse(text);
       if (line.contains("error")) {
         throw Error(static_cast<ErrorCode>(line["status"].get<int>()), line["error"].get<std::string>());
@@ -120,12 +120,17 @@ Verdicts test_all(const CommonOptions& common, const std::string& only) {
         const auto fault = line["fault"].get<std::string>();
         if (!fault.empty()) verdicts.tested.back().fault = fault;
         under_way = false;
+        if (!fault.empty() || Clock::now() - kept > between_keeping) {
+          add_kernel_choices(device, choices_of(verdicts.tested));
+          kept = Clock::now();
+        }
         progress->show(verdicts.tested.size());
       }
     };
-    const auto ended =
-        run_isolated([&](const Report& report) { test_behind(verdicts.tested, common, only, report); }, take,
-                     patience_seconds);
+    std::vector<std::string> arguments{"doctor", "--behind", std::to_string(first)};
+    if (!only.empty()) arguments.insert(arguments.end(), {"--only", only});
+    if (!common.device.empty()) arguments.insert(arguments.end(), {"--device", common.device});
+    const auto ended = run_isolated(arguments, take, patience_seconds);
     if (under_way) verdicts.tested.back().fault = ended.value_or("it ended before its test");
     // Without any progress the next child would do no better.
     if (ended && verdicts.tested.size() == first)
@@ -175,10 +180,9 @@ void print_text(const Verdicts& verdicts) {
 }  // namespace
 
 void run_self_tests(const CommonOptions& common, const std::string& only, bool json) {
-  // The device is opened in this process only when the last child has ended: drivers don't survive a fork.
-  const Verdicts verdicts = test_all(common, only);
-  const std::unique_ptr<Device> device = open_device(common);
-  const Capabilities& capabilities = device->capabilities();
+  const DeviceList list = list_devices(common);
+  const Capabilities& capabilities = list.devices[list.choice.index()].capabilities;
+  const Verdicts verdicts = test_all(common, only, capabilities);
   const auto failed = static_cast<size_t>(std::ranges::count_if(
       verdicts.tested, [](const Verdict& verdict) { return verdict.fault.has_value(); }));
   const std::filesystem::path stored = add_kernel_choices(capabilities, choices_of(verdicts.tested));

@@ -1,91 +1,89 @@
 #include "runtime/util/isolated.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <exception>
+#include <string_view>
 
 #include "runtime/util/error.h"
+#include "runtime/util/lines.h"
+#include "runtime/util/system.h"
+
+extern char** environ;
 
 namespace vitrine {
 namespace {
 
-[[noreturn]] void fail(const char* what) {
-  throw Error(ErrorCode::failed, std::string(what) + ": " + std::strerror(errno));
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw Error(ErrorCode::failed, what + ": " + std::strerror(error));
 }
 
-void write_line(int pipe, const std::string& line) {
-  const std::string text = line + "\n";
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t written = write(pipe, text.data() + done, text.size() - done);
-    if (written > 0) {
-      done += static_cast<size_t>(written);
-    } else if (errno != EINTR) {
-      _exit(1);  // nobody listens any more
-    }
-  }
+// The end to read of what the process writes to its standard output.
+int start(const std::vector<std::string>& arguments, pid_t& process) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) fail("a pipe can't be made", errno);
+  for (const int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+  std::string program = system::program().string();
+  std::vector<char*> values{program.data()};
+  std::vector<std::string> owned = arguments;
+  for (std::string& argument : owned) values.push_back(argument.data());
+  values.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  const int error = posix_spawn(&process, program.c_str(), &actions, nullptr, values.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (error == 0) return ends[0];
+  close(ends[0]);
+  fail(program + " can't be started once more", error);
 }
 
 // Reads to the pipe's end. False when nothing came for too long.
-bool read_lines(int pipe, const Report& take, int patience_seconds) {
-  std::string text;
+bool read_lines(int pipe, LineSplitter& lines, int patience_seconds) {
   for (;;) {
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     const int ready = poll(&waiting, 1, patience_seconds * 1000);
     if (ready == 0) return false;
     if (ready < 0 && errno == EINTR) continue;
-    char buffer[4096];
-    const ssize_t got = read(pipe, buffer, sizeof buffer);
+    std::array<char, 4096> buffer;
+    const ssize_t got = read(pipe, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
-    text.append(buffer, static_cast<size_t>(got));
-    for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
-      take(text.substr(0, end));
-      text.erase(0, end + 1);
-    }
+    lines.add(std::string_view(buffer.data(), static_cast<size_t>(got)));
   }
 }
 
 }  // namespace
 
-std::optional<std::string> run_isolated(const std::function<void(const Report&)>& work, const Report& take,
+std::optional<std::string> run_isolated(const std::vector<std::string>& arguments,
+                                        const std::function<void(const std::string& line)>& take,
                                         int patience_seconds) {
-  int ends[2];
-  if (pipe(ends) != 0) fail("a pipe can't be made");
-  std::fflush(nullptr);  // else the child would print it again
-  const pid_t child = fork();
-  if (child < 0) fail("a process can't be started");
-  if (child == 0) {
-    close(ends[0]);
-    int status = 0;
-    try {
-      work([&](const std::string& line) { write_line(ends[1], line); });
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "vitrine: %s\n", error.what());
-      status = 1;
-    }
-    std::fflush(nullptr);
-    _exit(status);  // the parent's exit handlers are not the child's
-  }
-  close(ends[1]);
+  std::fflush(nullptr);  // what this process has said stands before what the other says
+  pid_t process = 0;
+  const int pipe = start(arguments, process);
+  LineSplitter lines(take);
   bool patient = true;
   try {
-    patient = read_lines(ends[0], take, patience_seconds);
+    patient = read_lines(pipe, lines, patience_seconds);
   } catch (...) {
-    close(ends[0]);
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
+    close(pipe);
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
     throw;
   }
-  close(ends[0]);
-  if (!patient) kill(child, SIGKILL);
+  close(pipe);
+  if (!patient) kill(process, SIGKILL);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   if (!patient) return "it took more than " + std::to_string(patience_seconds) + " s";
   if (WIFSIGNALED(status)) {

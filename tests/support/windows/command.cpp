@@ -13,22 +13,12 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "runtime/util/windows/command_line.h"
+
 namespace vitrine::test {
 namespace {
 
 std::wstring wide(const std::string& text) { return std::filesystem::path(text).wstring(); }
-
-// As programs take their command lines apart again: a backslash is one unless quotes follow.
-std::wstring quoted(const std::wstring& argument) {
-  std::wstring out = L"\"";
-  size_t backslashes = 0;
-  for (const wchar_t c : argument) {
-    if (c == L'"') out.append(backslashes + 1, L'\\');
-    backslashes = c == L'\\' ? backslashes + 1 : 0;
-    out += c;
-  }
-  return out.append(backslashes, L'\\') + L"\"";
-}
 
 // NAME=VALUE, each ended by a zero, in the order that Windows asks for.
 std::wstring environment_of(const std::map<std::string, std::string>& changes) {
@@ -71,8 +61,7 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments,
                                const std::map<std::string, std::string>& environment) {
   if (arguments[0].starts_with("/bin/") || arguments[0].starts_with("/usr/bin/"))
     SKIP("there is no " << arguments[0] << " here");
-  std::wstring line;
-  for (const std::string& argument : arguments) (line += quoted(wide(argument))) += L' ';
+  std::wstring line = command_line_of(arguments);
   std::wstring block = environment_of(environment);
   const std::array files{inherited_file("NUL", GENERIC_READ, OPEN_EXISTING),
                          inherited_file(folder_ / "out", GENERIC_WRITE, CREATE_ALWAYS),
