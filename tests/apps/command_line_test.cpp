@@ -77,7 +77,7 @@ TEST_CASE("names that can't be looked at end in one sentence") {
   const test::TemporaryFolder folder;
   const std::string longest = folder / std::string(256, 'x');
   std::error_code error;
-  std::filesystem::exists(longest, error);
+  static_cast<void>(std::filesystem::exists(longest, error));
   if (!error) SKIP("here such a name is that of nothing");
   const std::vector<std::string> words{"cannot look at " + longest};
   check_failure(vitrine({"classify", picture, "--model", longest}), 4, words);
