@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Which architectures of timm and transformers Vitrine computes as they do, and what it says of the others.
 
-  coverage.py SCRATCH --vitrine build/release/vitrine [--library timm,transformers] [--only PATTERN] [--table docs/coverage.md]
+  coverage.py SCRATCH --vitrine build/release/vitrine [--library timm,transformers] [--only PATTERN,...] [--table docs/coverage.md]
 
 Each is made with random weights (of timm's with two blocks), saved as its library saves it, computed by the library in
-float64 and by `vitrine run` in f32, and compared: right (at most 2e-5 of the largest number), wrong, or refused, with
-Vitrine's sentence. timm's are opened a second time by their weights alone, where nothing says the architecture: those
-are right, asked about, or refused. Nothing is downloaded; SCRATCH is emptied after each model.
+float64 and by `vitrine run` in f32 and in f16, and compared: right (at most 2e-5 of the largest number, 5e-3 in f16), wrong, or
+refused, with Vitrine's sentence. timm's are opened once more by their weights alone, where nothing says the architecture: those
+are right, asked about, or refused. Nothing is downloaded; SCRATCH is emptied after each model. The table keeps its rows of what
+--library and --only leave out, and is written after each model, so that whoever stops may go on.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import transformers
 from safetensors.torch import save_file
 
 import coverage_transformers
-from coverage_run import judge, randomised, run
+from coverage_run import F16_LIMIT, IN_F16, judge, randomised, run
 
 MOST_PARAMETERS = 1_000_000_000
 TIMM_MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transformer_hybrid vision_transformer_relpos "
@@ -33,8 +34,12 @@ TIMM_MODULES = ("beit cait deit eva naflexvit vision_transformer vision_transfor
 def timm_models(only):
     for module in TIMM_MODULES:
         for name in timm.list_models(module=module):
-            if fnmatch.fnmatch(name, only):
+            if fits(name, only):
                 yield name
+
+
+def fits(name, only):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in only.split(","))
 
 
 def too_large(model, program, scratch):
@@ -47,7 +52,7 @@ def too_large(model, program, scratch):
     np.save(scratch / "image.npy", np.zeros((1, 3, 224, 224), np.float32))
     got = run(program, scratch / "model.safetensors", scratch / "image.npy", scratch / "output.npy")
     verdict = ("not made", "too large to compare") if got[0] is not None else judge(got, np.zeros(0))
-    return verdict, verdict
+    return verdict, verdict, verdict
 
 
 def cover_timm(name, program, scratch):
@@ -80,6 +85,7 @@ def cover_timm(name, program, scratch):
     np.save(image, np.random.default_rng(0).standard_normal((1, *cfg["input_size"])).astype(np.float32))
     output = scratch / "output.npy"
     got = run(program, folder, image, output)
+    half = run(program, folder, image, output, extra=IN_F16)
     bare = run(program, folder / "model.safetensors", image, output)
     if bare[0] is None and "--image-size" in bare[2]:  # which no tensor of a model without a position table shows
         bare = run(program, folder / "model.safetensors", image, output, extra=("--image-size", "x".join(map(str, cfg["input_size"][1:]))))
@@ -87,7 +93,7 @@ def cover_timm(name, program, scratch):
     if got[0] is not None or bare[0] is not None:
         with torch.no_grad():
             wanted = model.double()(torch.from_numpy(np.load(image)).double()).numpy()
-    return judge(got, wanted), judge(bare, wanted)
+    return judge(got, wanted), judge(bare, wanted), judge(half, wanted, F16_LIMIT)
 
 
 def covered(function, name, arguments, scratch):
@@ -104,6 +110,48 @@ def cell(verdict):
     return f"{state} ({words})" if words else state
 
 
+LIBRARIES = {
+    "timm": (timm, cover_timm, ["with config.json", "weights alone", "in f16"]),
+    "transformers": (transformers, coverage_transformers.cover, ["as saved", "in f16"]),
+}
+HEAD = ("# Which architectures are computed as their libraries do\n\nMade by `tests/parity/coverage.py`, which says how; an error is "
+        "the largest difference over the largest number.\n\n")
+
+
+class Table:
+    """What is known of each library's architectures: rows of cells, by name."""
+
+    def __init__(self, path):
+        self.path = path
+        self.rows = {library: {} for library in LIBRARIES}
+        library = None
+        for line in path.read_text().splitlines() if path and path.exists() else ():
+            if line.startswith("## "):
+                library = line.split()[1]
+            elif line.startswith("| ") and not line.startswith("| architecture"):
+                name, *cells = line.strip("| ").split(" | ")
+                columns = LIBRARIES[library][2]
+                self.rows[library][name] = (cells + ["not run"] * len(columns))[:len(columns)]
+
+    def counts(self, library):
+        for column, heading in enumerate(LIBRARIES[library][2]):
+            cells = [cells[column] for cells in self.rows[library].values()]
+            states = {state: sum(cell.startswith(state) for cell in cells)
+                      for state in ("right", "asked", "refused", "wrong", "not made", "not run")}
+            yield f"{heading}: " + ", ".join(f"{count} {state}" for state, count in states.items() if count)
+
+    def write(self):
+        parts = []
+        for library, rows in self.rows.items():
+            module, _, columns = LIBRARIES[library]
+            title = f"## {library} {module.__version__}: {len(rows)} architectures"
+            lines = [f"| {name} | " + " | ".join(cells) + " |" for name, cells in sorted(rows.items())]
+            parts.append("\n".join([title, "", *(f"- {count}" for count in self.counts(library)), "",
+                                    "| architecture | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|", *lines]))
+        if self.path:
+            self.path.write_text(HEAD + "\n\n".join(parts) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scratch", type=pathlib.Path)
@@ -115,36 +163,22 @@ def main():
     arguments.vitrine = arguments.vitrine.resolve()
     scratch = arguments.scratch / "coverage"
     scratch.mkdir(parents=True, exist_ok=True)
-    parts, wrong = [], 0
+    table, wrong = Table(arguments.table), 0
     for library in arguments.library.split(","):
         if library == "timm":
-            title, function, names = f"timm {timm.__version__}", cover_timm, list(timm_models(arguments.only))
-            columns = ["with config.json", "weights alone"]
+            names = list(timm_models(arguments.only))
         else:
-            title, function = f"transformers {transformers.__version__}", coverage_transformers.cover
-            names = [name for name in coverage_transformers.NAMES if fnmatch.fnmatch(name, arguments.only)]
-            columns = ["as saved"]
-        rows = []
+            names = [name for name in coverage_transformers.NAMES if fits(name, arguments.only)]
+        _, function, columns = LIBRARIES[library]
         for name in names:
             verdicts = covered(function, name, arguments, scratch)
-            print(name, *(cell(verdict) for verdict in verdicts), sep="\t", flush=True)
-            rows.append((name, verdicts))
-        counts = []
-        for column, heading in enumerate(columns):
-            states = [verdicts[min(column, len(verdicts) - 1)][0] for _, verdicts in rows]
-            wrong += states.count("wrong")
-            found = ", ".join(f"{states.count(state)} {state}" for state in ("right", "asked", "refused", "wrong", "not made")
-                              if state in states)
-            counts.append(f"{heading}: {found}")
-        lines = [f"| {name} | " + " | ".join(cell(verdict) for verdict in verdicts) + " |" for name, verdicts in rows]
-        parts.append("\n".join([f"## {title}: {len(rows)} architectures", "", *(f"- {count}" for count in counts), "",
-                                "| architecture | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|", *lines]))
-        print(*counts, sep="\n", file=sys.stderr)
+            cells = [cell(verdict) for verdict in (verdicts * len(columns))[:len(columns)]]
+            print(name, *cells, sep="\t", flush=True)
+            wrong += any(state == "wrong" for state, _ in verdicts)
+            table.rows[library][name] = cells
+            table.write()
+        print(*table.counts(library), sep="\n", file=sys.stderr)
     shutil.rmtree(scratch)
-    if arguments.table:
-        head = ("# Which architectures are computed as their libraries do\n\nMade by `tests/parity/coverage.py`, which says how; an error is "
-                "the largest difference in f32 over the largest number.\n\n")
-        arguments.table.write_text(head + "\n\n".join(parts) + "\n")
     return 1 if wrong else 0
 
 

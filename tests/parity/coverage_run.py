@@ -6,6 +6,8 @@ import numpy as np
 import torch
 
 LIMIT = 2e-5
+F16_LIMIT = 5e-3
+IN_F16 = ("--dtype", "f16")
 
 
 def randomised(model):
@@ -30,11 +32,11 @@ def run(program, model, image, output, what=None, extra=()):
     return np.load(output), 0, " ".join(line for line in done.stderr.splitlines() if "warning" in line)
 
 
-def judge(got, wanted):
+def judge(got, wanted, limit=LIMIT):
     if got[0] is None:
         said = got[2].split(".safetensors: ")[-1].split("config.json: ")[-1].removeprefix("vitrine: ")
         return ("asked" if "--set" in said else "refused"), said
     if got[0].shape != wanted.shape:
         return "wrong", f"shape {got[0].shape}, expected {wanted.shape}"
     error = float(np.abs(got[0] - wanted).max() / np.abs(wanted).max())
-    return ("right" if error <= LIMIT else "wrong"), f"{error:.0e}"
+    return ("right" if error <= limit else "wrong"), f"{error:.0e}"

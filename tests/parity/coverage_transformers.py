@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import transformers
 
-from coverage_run import judge, randomised, run
+from coverage_run import F16_LIMIT, IN_F16, judge, randomised, run
 from make_tower_fixtures import frames_of, patches_of, tubelet_of
 
 # Towers, classifiers and whole models, as they are published. A whole model's tower lies in its `text_model`'s sister.
@@ -183,6 +183,7 @@ def cover(name, program, scratch):
         arguments = {"bool_masked_pos": None}
     what = "logits" if "Classification" in name and name not in WITHIN else "tokens"
     got = run(program, folder, image, scratch / "output.npy", what, extra)
+    half = run(program, folder, image, scratch / "output.npy", what, (*extra, *IN_F16))
     out = wanted = None
     if got[0] is not None:
         model = model.double()
@@ -195,10 +196,10 @@ def cover(name, program, scratch):
             wanted = out[-1].numpy()
         elif hasattr(out, "feature_maps"):  # a backbone gives its patches alone
             wanted = rows(out.feature_maps[-1].numpy())
-            got = (got[0][:, -wanted.shape[1]:], *got[1:])
+            got, half = ((given[0][:, -wanted.shape[1]:], *given[1:]) for given in (got, half))
         else:
             wanted = rows(out.last_hidden_state.numpy())
-    verdict = judge(got, wanted)
+    verdict, in_f16 = judge(got, wanted), judge(half, wanted, F16_LIMIT)
     pooled = None
     if out is not None and name.startswith(POOLED):
         pooled = getattr(out, "image_embeds", None)
@@ -207,4 +208,4 @@ def cover(name, program, scratch):
         if tower is not outer and hasattr(outer, "visual_projection"):
             pooled = outer.visual_projection(pooled)
         verdict = judge(run(program, folder, image, scratch / "output.npy", "features", extra), pooled.detach().numpy())
-    return (verdict,)
+    return verdict, in_f16
