@@ -60,6 +60,19 @@ PlanOptions f16_plan(TrainConfig config) {
   return plan;
 }
 
+// 50 updates an epoch; skips where that takes minutes.
+struct LongTraining {
+  test::TemporaryFolder folder;
+  TrainConfig config = digit_config();
+  PlanOptions in_f16 = f16_plan(config);
+  std::unique_ptr<const Dataset> data;
+
+  LongTraining() {
+    if (test::computes_slowly()) SKIP("a CPU without kernels of its own takes minutes");
+    data = open_dataset(digits(folder, 800), Split::train, dataset_options(config));
+  }
+};
+
 // Random weights, with one bias of a great number.
 class WithLargeBias final : public ConstantSource {
  public:
@@ -82,15 +95,12 @@ class WithLargeBias final : public ConstantSource {
 
 TEST_CASE("200 updates in f16 have the losses of those in f32, to a hundredth") {
   PipelineStore& pipelines = *test::test_device().pipelines;
-  const test::TemporaryFolder folder;
-  TrainConfig config = digit_config();
-  const PlanOptions in_f16 = f16_plan(config);
-  if (test::computes_slowly()) SKIP("a CPU without kernels of its own takes minutes");
-  const auto data = open_dataset(digits(folder, 800), Split::train, dataset_options(config));
+  LongTraining training;
+  TrainConfig& config = training.config;
   config.epochs = 4;
   const auto losses_of = [&](Precision precision, const PlanOptions& plan) {
     config.precision = precision;
-    TrainingRun run(pipelines, config, *data, {.plan = plan});
+    TrainingRun run(pipelines, config, *training.data, {.plan = plan});
     CHECK(run.trainer().rounds() == (precision == Precision::f16));
     std::vector<double> losses;
     CHECK(run.run({.progress = [&](const TrainingProgress& p) { losses.push_back(p.batch_loss); }},
@@ -98,7 +108,7 @@ TEST_CASE("200 updates in f16 have the losses of those in f32, to a hundredth") 
     return losses;
   };
   const std::vector<double> in_f32 = losses_of(Precision::f32, {}),
-                            rounded = losses_of(Precision::f16, in_f16);
+                            rounded = losses_of(Precision::f16, training.in_f16);
   REQUIRE(in_f32.size() == 200);
   REQUIRE(rounded.size() == 200);
   CHECK(in_f32 != rounded);
@@ -186,23 +196,20 @@ TEST_CASE("what isn't finite in f32 either is not put down to f16") {
 
 TEST_CASE("a finite loss that rises is said to, in f16 alone") {
   PipelineStore& pipelines = *test::test_device().pipelines;
-  const test::TemporaryFolder folder;
-  TrainConfig config = digit_config();
-  const PlanOptions in_f16 = f16_plan(config);
-  if (test::computes_slowly()) SKIP("a CPU without kernels of its own takes minutes");
-  const auto data = open_dataset(digits(folder, 800), Split::train, dataset_options(config));
+  LongTraining training;
+  TrainConfig& config = training.config;
   config.epochs = 4;
   config.warmup_steps = 200;
   config.lr = 1;  // at which the loss is ten times as large as at the beginning
   const auto said_of = [&](Precision precision, const PlanOptions& plan) {
     config.precision = precision;
-    TrainingRun run(pipelines, config, *data, {.plan = plan});
+    TrainingRun run(pipelines, config, *training.data, {.plan = plan});
     std::vector<std::string> said;
     CHECK(run.run({.notice = [&](const std::string& sentence) { said.push_back(sentence); }},
                   std::atomic<bool>(false)));
     return said;
   };
-  const std::vector<std::string> said = said_of(Precision::f16, in_f16);
+  const std::vector<std::string> said = said_of(Precision::f16, training.in_f16);
   REQUIRE(said.size() == 1);
   CHECK_THAT(said[0], ContainsSubstring("the loss rises") && ContainsSubstring("--precision f32"));
   CHECK(said_of(Precision::f32, {}).empty());
