@@ -88,7 +88,7 @@ AttentionOptions PictureView::KeptLayer::options_in(Graph& graph) const {
 // Has every layer's attention and the last block's tokens written to states, where they stay.
 BlockTaps PictureView::taps() {
   const ViTConfig& c = model_.config;
-  const auto keep = [this](Graph& graph, ValueId id, const std::string& state) {
+  const auto keep = [](Graph& graph, ValueId id, const std::string& state) {
     // Queries and keys are often parts of one value.
     if (graph.value(id).role != Role::state) graph.store(id, {state});
     const Value& value = graph.value(id);

@@ -25,8 +25,7 @@ uint64_t largest_width(const Preprocess& p) {
 
 PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Preprocess preprocess,
                              PictureRunnerOptions options, Take take)
-    : pipelines_(pipelines),
-      model_(model),
+    : model_(model),
       preprocess_(std::move(preprocess)),
       options_(std::move(options)),
       take_(std::move(take)),

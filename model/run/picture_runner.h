@@ -98,7 +98,6 @@ class PictureRunner {
   void land(uint32_t set);
   void deliver(uint64_t number, std::span<const float> result);
 
-  PipelineStore& pipelines_;
   const Model& model_;
   Preprocess preprocess_;
   PictureRunnerOptions options_;

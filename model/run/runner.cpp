@@ -33,8 +33,7 @@ uint64_t fitting_batch(WeightStore& weights, uint64_t wanted, const std::functio
 }
 
 Runner::Runner(PipelineStore& pipelines, const Model& model, RunnerOptions options)
-    : pipelines_(pipelines),
-      model_(model),
+    : model_(model),
       options_(std::move(options)),
       weights_(pipelines, *model.constants),
       guard_(

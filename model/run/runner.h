@@ -71,7 +71,6 @@ class Runner {
   bool check_range(std::span<const float> images);
   bool promote_for(std::span<const float> images, std::span<const float> results);
 
-  PipelineStore& pipelines_;
   const Model& model_;
   RunnerOptions options_;
   WeightStore weights_;

@@ -9,8 +9,7 @@
 namespace vitrine {
 namespace {
 
-constexpr uint32_t patches_input = 0, class_input = 1, distillation_input = 2, registers_input = 3,
-                   positions_input = 4;
+using namespace token_places;
 
 // Where each kind of token stands in the sequence.
 struct Layout {

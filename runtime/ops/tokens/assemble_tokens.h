@@ -2,6 +2,7 @@
 // patches in this order, with their positions added.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,12 @@ namespace vitrine {
 
 extern const OpDef op_assemble_tokens;
 std::vector<reference::OpCase> assemble_tokens_cases();
+
+// Places of a node's inputs.
+namespace token_places {
+inline constexpr uint32_t patches_input = 0, class_input = 1, distillation_input = 2, registers_input = 3,
+                          positions_input = 4, input_count = 5;
+}
 
 // Each may be none. All are f32.
 struct TokenOptions {

@@ -16,8 +16,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t patches_input = 0, class_input = 1, distillation_input = 2, registers_input = 3,
-                 positions_input = 4, input_count = 5;
+using namespace token_places;
 
 bool holds(const Node& node) {
   if (node.op != &op_assemble_tokens) return false;
