@@ -13,13 +13,14 @@ build_packages=(g++ cmake ninja-build glslang-tools libvulkan-dev libvulkan-volk
   libglm-dev libcli11-dev nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libzstd-dev libfreetype-dev catch2)
 # The desktop app: its interface, its window, and what it writes with. Where they don't exist it is left out.
 desktop_packages=(libimgui-dev libglfw3-dev fonts-dejavu-core)
+# What digits and letters are drawn with, in the app and by `vitrine digits`: with DejaVu five families, so that a quarter can
+# be held back. Where they don't exist those that the machine has are taken.
+font_packages=(fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans)
 # The Python package: nanobind makes its functions of C++ ones. Where they don't exist it is left out.
 python_packages=(python3-dev python3-nanobind nanobind-dev python3-numpy)
-# Tests do without these, and then say which of them were skipped: xvfb is a display for the desktop app, the
-# fonts are what digits are drawn with (with DejaVu five families, so that a quarter can be held back), and the
+# Tests do without these, and then say which of them were skipped: xvfb is a display for the desktop app, and the
 # Python package is shown pictures (pil), checked (mypy, pytest) and run by Dask.
 optional_test_packages=(vulkan-validationlayers mesa-drm-shim spirv-tools xvfb xauth desktop-file-utils
-  fonts-liberation fonts-comic-neue fonts-dancingscript fonts-humor-sans
   "${python_packages[@]}" python3-pil python3-pip python3-pytest mypy python3-fsspec python3-dask
   python3-distributed python3-pandas python3-tqdm)
 # Mesa drives AMD's and Intel's GPUs and, with its software driver, machines without one.
@@ -97,7 +98,7 @@ setup_with_apt() {
   for package in "${wanted[@]}"; do
     is_installed "$package" || required+=("$package")
   done
-  local extra=("${desktop_packages[@]}")
+  local extra=("${desktop_packages[@]}" "${font_packages[@]}")
   if $1; then extra+=("${optional_test_packages[@]}"); fi
   for package in "${extra[@]}"; do
     is_installed "$package" || optional+=("$package")
