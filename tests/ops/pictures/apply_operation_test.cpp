@@ -1,5 +1,6 @@
 #include "runtime/ops/pictures/apply_operation.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <random>
