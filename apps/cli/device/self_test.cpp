@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -52,11 +51,6 @@ KernelChoices choices_of(const std::vector<Verdict>& tested) {
   return found;
 }
 
-void report(const Json& line) {
-  // Whoever asked has gone where it can't be written.
-  if (std::puts(text_of(line).c_str()) < 0 || std::fflush(stdout) != 0) std::_Exit(1);
-}
-
 }  // namespace
 
 void run_self_tests_behind(size_t first, const CommonOptions& common, const std::string& only) {
@@ -67,25 +61,25 @@ void run_self_tests_behind(size_t first, const CommonOptions& common, const std:
     const selftest::SelfTests all(device.capabilities(), only);
     if (first == 0) {
       for (const auto& kernel : all.untested())
-        report({{"untested", kernel.name}, {"reason", kernel.reason}});
+        report(text_of({{"untested", kernel.name}, {"reason", kernel.reason}}));
     }
     Json line;
     line["total"] = all.tests().size();
-    report(line);
+    report(text_of(line));
     for (size_t i = first; i < all.tests().size(); ++i) {
       const selftest::SelfTest& test = all.tests()[i];
-      report({{"begin", test.name()}, {"certificates", test.certificates}});
+      report(text_of({{"begin", test.name()}, {"certificates", test.certificates}}));
       std::optional<std::string> fault;
       try {
         fault = selftest::fault_of(pipelines, test);
       } catch (const Error& error) {
         fault = error.what();
       }
-      report({{"end", i}, {"fault", fault.value_or("")}});
+      report(text_of({{"end", i}, {"fault", fault.value_or("")}}));
       if (fault) return;
     }
   } catch (const Error& error) {
-    report({{"error", error.what()}, {"status", error.exit_status()}});
+    report(text_of({{"error", error.what()}, {"status", error.exit_status()}}));
   }
 }
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "runtime/util/error.h"
-#include "runtime/util/lines.h"
+#include "runtime/util/report_reader.h"
 #include "runtime/util/system.h"
 
 extern char** environ;
@@ -48,7 +48,7 @@ int start(const std::vector<std::string>& arguments, pid_t& process) {
 }
 
 // Reads to the pipe's end. False when nothing came for too long.
-bool read_lines(int pipe, LineSplitter& lines, int patience_seconds) {
+bool read_lines(int pipe, ReportReader& reports, int patience_seconds) {
   for (;;) {
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     const int ready = poll(&waiting, 1, patience_seconds * 1000);
@@ -58,7 +58,7 @@ bool read_lines(int pipe, LineSplitter& lines, int patience_seconds) {
     const ssize_t got = read(pipe, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
-    lines.add(std::string_view(buffer.data(), static_cast<size_t>(got)));
+    reports.add(std::string_view(buffer.data(), static_cast<size_t>(got)));
   }
 }
 
@@ -70,10 +70,10 @@ std::optional<std::string> run_isolated(const std::vector<std::string>& argument
   std::fflush(nullptr);  // what this process has said stands before what the other says
   pid_t process = 0;
   const int pipe = start(arguments, process);
-  LineSplitter lines(take);
+  ReportReader reports(take);
   bool patient = true;
   try {
-    patient = read_lines(pipe, lines, patience_seconds);
+    patient = read_lines(pipe, reports, patience_seconds);
   } catch (...) {
     close(pipe);
     kill(process, SIGKILL);

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "runtime/util/error.h"
-#include "runtime/util/lines.h"
+#include "runtime/util/report_reader.h"
 #include "runtime/util/system.h"
 #include "runtime/util/text.h"
 #include "runtime/util/windows/command_line.h"
@@ -76,7 +76,7 @@ Process start(const std::vector<std::string>& arguments) {
 
 // Reads to the pipe's end. False when nothing came for too long. A pipe can't be waited for with a limit, so
 // it is asked a hundred times a second.
-bool read_lines(HANDLE pipe, LineSplitter& lines, int patience_seconds) {
+bool read_lines(HANDLE pipe, ReportReader& reports, int patience_seconds) {
   using Clock = std::chrono::steady_clock;
   const std::chrono::seconds patience(patience_seconds);
   Clock::time_point heard = Clock::now();
@@ -91,7 +91,7 @@ bool read_lines(HANDLE pipe, LineSplitter& lines, int patience_seconds) {
     std::array<char, 4096> buffer;
     if (!ReadFile(pipe, buffer.data(), static_cast<DWORD>(buffer.size()), &got, nullptr)) return true;
     heard = Clock::now();
-    lines.add(std::string_view(buffer.data(), got));
+    reports.add(std::string_view(buffer.data(), got));
   }
 }
 
@@ -102,14 +102,14 @@ std::optional<std::string> run_isolated(const std::vector<std::string>& argument
                                         int patience_seconds) {
   std::fflush(nullptr);  // what this process has said stands before what the other says
   const Process process = start(arguments);
-  LineSplitter lines(take);
+  ReportReader reports(take);
   const auto end = [&] {
     TerminateProcess(process.handle.get(), 1);
     WaitForSingleObject(process.handle.get(), INFINITE);
   };
   bool patient = true;
   try {
-    patient = read_lines(process.output.get(), lines, patience_seconds);
+    patient = read_lines(process.output.get(), reports, patience_seconds);
   } catch (...) {
     end();
     throw;

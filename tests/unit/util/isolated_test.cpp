@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/util/error.h"
-#include "runtime/util/lines.h"
+#include "runtime/util/report_reader.h"
 #include "runtime/util/system.h"
 
 namespace vitrine {
@@ -20,18 +20,11 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-void say(const std::string& line) {
-  std::puts(line.c_str());
-  std::fflush(stdout);
-}
-
-void begin() {
-  system::begin_program(0, nullptr);  // what Windows' streams do to ends of lines
-  say("begin");
-}
+// As the program itself does: what Windows' streams do to ends of lines.
+void begin() { system::begin_program(0, nullptr); }
 
 struct Run {
-  std::vector<std::string> lines;  // behind what Catch2 says
+  std::vector<std::string> lines;
   std::string ended;
 };
 std::optional<std::string> start(const std::string& hidden,
@@ -46,9 +39,6 @@ Run run(const std::string& hidden, int patience_seconds = 60) {
   Run result;
   const auto take = [&](const std::string& line) { result.lines.push_back(line); };
   result.ended = start(hidden, take, patience_seconds).value_or("");
-  const auto begun = std::ranges::find(result.lines, "begin");
-  REQUIRE(begun != result.lines.end());
-  result.lines.erase(result.lines.begin(), begun + 1);
   return result;
 }
 
@@ -56,16 +46,18 @@ Run run(const std::string& hidden, int patience_seconds = 60) {
 
 TEST_CASE("started once more: speaks", "[.]") {
   begin();
-  say("first");
-  say(std::string(300'000, 'x'));
-  say("");
-  say("last");
+  std::puts("what a driver says");
+  report("first");
+  std::fputs("its line has no end", stdout);
+  report(std::string(300'000, 'x'));
+  report("");
+  report("last");
   std::_Exit(0);
 }
 
 TEST_CASE("started once more: crashes", "[.]") {
   begin();
-  say("before");
+  report("before");
   // Past sanitizers' handlers, which would turn it into an exit.
   std::signal(SIGSEGV, SIG_DFL);
   volatile uintptr_t nowhere = 16;
@@ -79,7 +71,7 @@ TEST_CASE("started once more: gives up", "[.]") {
 
 TEST_CASE("started once more: hangs", "[.]") {
   begin();
-  say("before");
+  report("before");
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
@@ -113,11 +105,19 @@ TEST_CASE("what the reader of an isolated program throws ends it") {
   CHECK(refused == "none");
 }
 
-TEST_CASE("lines come whole, whatever the pieces") {
+TEST_CASE("reports come whole, whatever the pieces, and nothing else comes") {
   std::vector<std::string> lines;
-  LineSplitter splitter([&](const std::string& line) { lines.push_back(line); });
-  for (const char* piece : {"a", "b\n\nc", "d\ne\n", "f"}) splitter.add(piece);
-  CHECK(lines == std::vector<std::string>{"ab", "", "cd", "e"});
+  ReportReader reader([&](const std::string& line) { lines.push_back(line); });
+  for (const char* piece : {"\x1e"
+                            "a",
+                            "b\n\n\x1e",
+                            "\nnot this\nnor this\x1e"
+                            "d",
+                            "e\n",
+                            "\x1e"
+                            "f"})
+    reader.add(piece);
+  CHECK(lines == std::vector<std::string>{"ab", "", "de"});
 }
 
 }  // namespace vitrine
