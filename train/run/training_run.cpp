@@ -278,7 +278,7 @@ void TrainingRun::log_result(const BatchResult& result) {
   if (!result.update) return;
   const double loss =
       std::exchange(group_loss_sum_, 0) / static_cast<double>(std::exchange(group_samples_, 0));
-  if (config_.precision == Precision::f16 && trainer_.rounds()) watch_loss(loss);
+  if (loss_watch_) watch_loss(loss);
   if (!log_) return;
   log_->add(UpdateLine{
       .update = reported_updates_,
@@ -292,7 +292,7 @@ void TrainingRun::log_result(const BatchResult& result) {
 
 // No number has left f16's range, so what f16 has to do with it isn't known; that it may is worth a sentence.
 void TrainingRun::watch_loss(double loss) {
-  const std::optional<std::string> rises = loss_watch_.add(reported_updates_, loss);
+  const std::optional<std::string> rises = loss_watch_->add(reported_updates_, loss);
   if (rises && events_ && events_->notice)
     events_->notice(*rises +
                     "; a training with --precision f32 shows if f16 is why, else a lower lr may help");
@@ -400,6 +400,7 @@ bool TrainingRun::compute_features(const TrainingEvents& events, const std::atom
 
 bool TrainingRun::run(const TrainingEvents& events, const std::atomic<bool>& stop) {
   events_ = &events;
+  if (!loss_watch_ && config_.precision == Precision::f16 && trainer_.rounds()) loss_watch_.emplace();
   const std::unique_ptr<const TrainingEvents*, void (*)(const TrainingEvents**)> forget(
       &events_, [](const TrainingEvents** told) { *told = nullptr; });
   if (!options_.out.empty()) {

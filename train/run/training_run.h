@@ -164,7 +164,7 @@ class TrainingRun {
   std::optional<uint64_t> bad_batch_{}, look_at_{};
   bool looked_ = false;
   std::string f16_sentence_;
-  LossWatch loss_watch_;  // from where this process began
+  std::optional<LossWatch> loss_watch_;  // where products are f16, from where this process began
   // Of this process.
   uint64_t seen_samples_ = 0, seen_batches_ = 0;
   double seen_seconds_ = 0;
