@@ -71,7 +71,7 @@ void add(inout Totals totals, Totals part) {
   totals.db += part.db;
 }
 
-// All sums of the workgroup's rows: what it is to have in one piece, see matmul_cpu_chunk.comp.
+// All sums of the workgroup's rows: what it is to have in one piece, see lib/product_chunk.glsl.
 float kept[2 * sums + 2];
 
 void keep(Totals totals) {

@@ -49,7 +49,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < sums; ++i) sum[i] += own * from_x.v[patch_start(row) + i];
   }
 
-  // What each is to have in one piece, see matmul_cpu_chunk.comp.
+  // What each is to have in one piece, see lib/product_chunk.glsl.
   float kept[2 * sums];
   const uint one = p.digits[1];
   [[unroll]] for (uint i = 0; i < sums; ++i) kept[2 * i] = sum[i];
