@@ -88,8 +88,8 @@ bool split_nodes(FusedGraph& result, const FusionSet& rules) {
 // A graph's nodes while rules work on them. Values keep their ids; absorbed nodes have no operator.
 class Draft final : public FusionContext {
  public:
-  Draft(const Graph& graph, const FusionSet& rules)
-      : graph_(graph), rules_(rules), nodes_(graph.nodes().begin(), graph.nodes().end()) {
+  Draft(const Graph& graph, const FusionSet& rules, const Capabilities* device)
+      : graph_(graph), rules_(rules), device_(device), nodes_(graph.nodes().begin(), graph.nodes().end()) {
     const size_t count = graph.values().size();
     readers_.resize(count);
     producer_.resize(count, nullptr);
@@ -154,6 +154,7 @@ class Draft final : public FusionContext {
   bool apply_one(std::vector<std::string>& changes) {
     for (const FusionRule* rule : all_fusion_rules()) {
       if (!rules_.contains(rule->name)) continue;
+      if (rule->suits && (!device_ || !rule->suits(*device_))) continue;
       std::optional<Fused> fused = rule->fuse(*this);
       if (!fused) continue;
       std::string names;
@@ -188,6 +189,7 @@ class Draft final : public FusionContext {
 
   const Graph& graph_;
   const FusionSet& rules_;
+  const Capabilities* device_;
   std::vector<Node> nodes_;  // never grows: pointers into it stay good
   std::vector<uint32_t> readers_;
   std::vector<const Node*> producer_;
@@ -228,11 +230,11 @@ FusionSet parse_fusions(std::string_view text) {
   }
 }
 
-FusedGraph fuse(std::shared_ptr<const Graph> graph, const FusionSet& rules) {
+FusedGraph fuse(std::shared_ptr<const Graph> graph, const FusionSet& rules, const Capabilities* device) {
   FusedGraph result{.graph = std::move(graph), .changes = {}};
   while (split_nodes(result, rules)) {
   }
-  Draft draft(*result.graph, rules);
+  Draft draft(*result.graph, rules, device);
   const std::vector<std::string> changes = draft.run();
   if (changes.empty()) return result;
   result.graph = draft.finish();

@@ -18,6 +18,8 @@
 
 namespace vitrine {
 
+struct Capabilities;
+
 // The rules that are on, by name.
 using FusionSet = std::set<std::string, std::less<>>;
 
@@ -57,6 +59,8 @@ struct FusionRule {
   ValueId (*split)(Graph& graph, const Node& node);
   // Whether the one node that does both has a derivative: plain_graph() leaves it whole.
   bool has_derivative = false;
+  // Whether it is worth while on a device; null: on all. Nodes that hold the part stay as they are.
+  bool (*suits)(const Capabilities& device) = nullptr;
 };
 
 // All rules of this build. Their order is that in which they are tried.
@@ -73,7 +77,9 @@ struct FusedGraph {
   std::shared_ptr<const Graph> graph;  // the given one where nothing was to be done
   std::vector<std::string> changes;    // one sentence each, in the order in which they were made
 };
-FusedGraph fuse(std::shared_ptr<const Graph> graph, const FusionSet& rules);
+// Without a device, as all of them like it.
+FusedGraph fuse(std::shared_ptr<const Graph> graph, const FusionSet& rules,
+                const Capabilities* device = nullptr);
 
 // The names of the rules whose parts the node does besides its own, in the order of the table.
 std::vector<std::string_view> fused_parts(const Node& node);

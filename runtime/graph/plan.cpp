@@ -400,7 +400,7 @@ double Plan::flops() const {
 }
 
 Plan make_plan(std::shared_ptr<const Graph> graph, const Capabilities& device, const PlanOptions& options) {
-  FusedGraph fused = fuse(std::move(graph), options.fusions);
+  FusedGraph fused = fuse(std::move(graph), options.fusions, &device);
   Plan plan = Planner(std::move(fused.graph), device, options).make();
   plan.fusion_changes = std::move(fused.changes);
   // Nothing ends what takes long on a CPU.
