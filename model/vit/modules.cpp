@@ -458,12 +458,12 @@ void Attention::turn(GraphBuilder& builder, AttentionValues& out) const {
     out.k = turned("k_rotary", out.k, config_.heads, config_.heads);
     return;
   }
-  // For the derivative, values come along: then one tensor of gradients belongs to all three.
+  // Values come along: then the product that makes all three has one reader, which can take it over, and for
+  // the derivative one tensor of gradients belongs to them.
   const uint64_t both = 2 * config_.heads, values = config_.value_columns() / options.width;
-  const bool along = builder.training() && config_.value_columns() % options.width == 0;
-  const bool one = out.v == out.q;
+  const bool along = out.v == out.q && config_.value_columns() % options.width == 0;
   out.q = out.k = turned("rotary", out.q, both, along ? both + values : both);
-  if (one && along) out.v = out.q;
+  if (along) out.v = out.q;
 }
 
 void Attention::add_bias(GraphBuilder& builder, AttentionValues& out) const {

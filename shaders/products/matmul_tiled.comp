@@ -7,6 +7,9 @@
 //! variant patches_f16_f32 PATCHES=1 IN4=f16vec4 OUT=float OUT4=vec4 needs=storage16
 //! variant mixed_f16 IN4=f16vec4 TILE4=f16vec4 OUT=float16_t OUT4=f16vec4 needs=storage16,fp16
 //! variant mixed_f16_f32 IN4=f16vec4 TILE4=f16vec4 OUT=float OUT4=vec4 needs=storage16,fp16
+//! variant rotary_f32 ROTARY=1 IN4=vec4 OUT2=vec2
+//! variant rotary_f16 ROTARY=1 IN4=f16vec4 OUT2=f16vec2 needs=storage16
+//! variant rotary_mixed_f16 ROTARY=1 IN4=f16vec4 TILE4=f16vec4 OUT2=f16vec2 needs=storage16,fp16
 // C = epilogue(A W^T) with tiles in shared memory, for GPUs.
 //
 //   grid        tiles of tile_m x tile_n outputs, times the slices of K; neighbours share the columns, so
@@ -36,7 +39,8 @@
 // A transposed operand lies with K outermost, as shared memory has it: an invocation reads the four columns of
 // its block where they are, and has nothing to turn.
 //
-// The patches variants have images for A, and read its rows out of them (lib/patches.glsl).
+// The patches variants have images for A, and read its rows out of them (lib/patches.glsl). The rotary variants turn
+// queries and keys before they store them (lib/rotary_epilogue.glsl); of their C, four divides the columns.
 //
 // Rows past the edge are clamped to the last one (computed, never stored); K past the edge is zero in both
 // operands, so that no stray NaN enters a sum.
@@ -58,7 +62,12 @@ layout(set = 0, binding = 1) readonly buffer W { IN4 w[]; };
 layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias4[]; };
 layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale4[]; };
 layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual4[]; };
+#ifdef ROTARY
+layout(set = 0, binding = 5) writeonly buffer C { OUT2 c2[]; };
+layout(set = 0, binding = 6) readonly buffer Angles { vec2 angles[]; };
+#else
 layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
+#endif
 
 #define EPILOGUE_BY_FOURS
 #include "lib/epilogue.glsl"
@@ -81,6 +90,13 @@ layout(constant_id = 16) const bool one_way = false;
 #ifdef PATCHES
 #define PATCHES_FIRST_ID 17
 #include "lib/patches.glsl"
+#endif
+#ifdef ROTARY
+#define ROTARY_FIRST_ID 17
+#include "lib/rotary_epilogue.glsl"
+#define line_of(left, row) (left ? row : rotary_source(row))
+#else
+#define line_of(left, row) row
 #endif
 
 const uint threads_m = tile_m / thread_m;
@@ -226,7 +242,7 @@ void main() {
       continue;
     }
     [[unroll]] for (uint r = 0; r < 4; ++r) {
-      rows_at[i * 4 + r] = (min(row + r, last) * p.k + e % step_k4 * 4) / unit;
+      rows_at[i * 4 + r] = (line_of(left, min(row + r, last)) * p.k + e % step_k4 * 4) / unit;
     }
   }
   float sums[thread_m * thread_n];
@@ -290,6 +306,10 @@ void main() {
     [[unroll]] for (uint j = 0; j < quads_n; ++j) {
       const uint column = first_column + (j * threads_n + thread_column) * 4;
       if (column >= p.n) continue;
+#ifdef ROTARY
+      const vec4 values = vec4(picked[j * 4], picked[j * 4 + 1], picked[j * 4 + 2], picked[j * 4 + 3]);
+      store_rotary4(values, rotary_bias4(column), row, column, p.n);
+#else
       const uint at = row * p.n + column;
       const uint out_at = slice * p.m * p.n + at;
       if (aligned_n) {
@@ -303,6 +323,7 @@ void main() {
           }
         }
       }
+#endif
     }
   }
 }

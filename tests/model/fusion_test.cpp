@@ -42,6 +42,17 @@ TEST_CASE("a ViT-B/16 computes the same with and without fusion") {
   CHECK(test::relative_error(none.logits, all.logits) < 2e-5);
 }
 
+TEST_CASE("a model with rotary positions computes the same with and without fusion") {
+  for (const char* arch : {"vit_small_patch16_dinov3", "vit_small_patch16_rope_mixed_224"}) {
+    INFO(arch);
+    const Model model =
+        open_model({.arch = arch, .seed = 5, .set = {"depth=2", "image_size=32", "layer_scale=false"}}, {});
+    const Outcome all = run(model, all_fusions(), true), none = run(model, {}, false);
+    CHECK(none.steps > all.steps);
+    CHECK(test::relative_error(none.logits, all.logits) < 2e-5);
+  }
+}
+
 TEST_CASE("each rule of fusion alone computes the same, and so do layouts") {
   const Model model = small_version_of("deit_tiny_distilled_patch16_224");
   const Outcome all = run(model, all_fusions(), true);

@@ -7,6 +7,7 @@
 #include "model/vit/presets.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/plan.h"
+#include "runtime/ops/attention/rotary.h"
 #include "runtime/ops/elementwise/binary.h"
 #include "runtime/ops/elementwise/convert.h"
 #include "runtime/ops/elementwise/unary.h"
@@ -15,6 +16,7 @@
 #include "runtime/ops/moves/transpose.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/rotary_matmul.h"
 #include "runtime/ops/tokens/assemble_tokens.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "runtime/util/error.h"
@@ -224,6 +226,51 @@ TEST_CASE("fusion: what the epilogue can't do is left alone") {
                              {.residual = g.input("r", {3, 5, 8})});
     return add(g, "sum", y, g.constant("positions", {5, 8}));
   });
+}
+
+// A layer of queries, keys and values whose queries and keys are turned.
+std::shared_ptr<Graph> turned_heads(const MatmulOptions& options, uint64_t width = 4, uint64_t heads = 6) {
+  auto graph = std::make_shared<Graph>();
+  const ValueId x = graph->input("x", {1, 5, 12});
+  const ValueId product = matmul(*graph, "qkv", x, graph->constant("w", {24, 12}), options);
+  const ValueId table = graph->constant("angles", {3, 2, width / 2});
+  graph->output(rotary(*graph, "rotary", product, table,
+                       {.width = width, .turned = 2, .heads = heads, .pairs = RotaryPairs::halves}),
+                "y");
+  return graph;
+}
+
+TEST_CASE("fusion: rotary positions go into the product in front of them, on GPUs alone") {
+  const Capabilities gpu = test::plain_gpu();
+  Capabilities cpu = gpu;
+  cpu.type = DeviceType::cpu;
+  const auto graph = turned_heads({});
+  const auto fused = fuse(graph, all_fusions(), &gpu).graph;
+  REQUIRE(fused->nodes().size() == 1);
+  CHECK(fused_parts(only(*fused, op_rotary_matmul)) == Parts{"rotary"});
+  CHECK(fuse(graph, all_fusions(), &cpu).graph == graph);
+  CHECK(fuse(graph, all_fusions()).graph == graph);
+  FusionSet others = all_fusions();
+  others.erase("rotary");
+  CHECK(fuse(graph, others, &gpu).graph == graph);
+
+  // Switched off it is split, on any device; left on it stays as it was written.
+  CHECK(fuse(fused, all_fusions(), &cpu).graph == fused);
+  const auto split = fuse(fused, others, &cpu).graph;
+  CHECK(count(*split, op_matmul) == 1);
+  CHECK(count(*split, op_rotary) == 1);
+  CHECK(fuse(split, all_fusions(), &gpu).graph->nodes().size() == 1);
+}
+
+TEST_CASE("fusion: rotary positions stay behind products that do something else first") {
+  const Capabilities gpu = test::plain_gpu();
+  const auto untouched = [&](const std::shared_ptr<Graph>& graph) {
+    return count(*fuse(graph, all_fusions(), &gpu).graph, op_rotary) == 1;
+  };
+  CHECK(untouched(turned_heads({.activation = Activation::gelu})));
+  CHECK(untouched(turned_heads({.rounded = true})));
+  CHECK(untouched(turned_heads({}, 6, 4)));  // heads that don't come by fours
+  CHECK(untouched(turned_heads({}, 4, 5)));  // columns that nobody turns or copies
 }
 
 TEST_CASE("fusion: conversions to f16 go into whatever computes in f32 and stores f16") {

@@ -14,7 +14,7 @@
 #include "apps/cli/device/self_test.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
-#include "model/vit/presets.h"
+#include "model/families/known_architectures.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/graph/plan.h"
@@ -31,9 +31,10 @@ namespace {
 struct DoctorOptions {
   bool compile_only = false;
   bool json = false;
-  // The usual one, and the small ones with odd widths: heads of 48 and of 4, two kinds of tokens.
-  std::vector<std::string> archs = {"vit_base_patch16_224", "cifar_vit", "myvit_mnist",
-                                    "deit_tiny_distilled_patch16_224"};
+  // The usual one, one with rotary positions, and the small ones with odd widths: heads of 48 and of 4, two
+  // kinds of tokens.
+  std::vector<std::string> archs = {"vit_base_patch16_224", "vit_base_patch16_dinov3", "cifar_vit",
+                                    "myvit_mnist", "deit_tiny_distilled_patch16_224"};
   std::vector<uint64_t> batches = {1, 8};
   std::vector<std::string> trainings;  // configurations, instead of these models
   bool candidates = false;
@@ -121,7 +122,7 @@ std::vector<PlannedModel> plan_models(const DoctorOptions& options, const std::s
   const PlanOptions plan_options = cli::plan_options(options.flags);
   std::vector<PlannedModel> models;
   for (const std::string& arch : options.archs) {
-    const ViTConfig config = preset(arch);
+    const ViTConfig config = architecture(arch);
     for (const DType type : dtypes) {
       for (const uint64_t batch : options.batches) {
         models.push_back(

@@ -16,24 +16,11 @@ uint64_t attribute(const Attributes& attributes, std::string_view name) {
 }
 
 void infer(InferContext& c) {
-  const Value &x = c.input(0), &table = c.input(1);
-  const uint64_t width = attribute(c.attributes(), "width"), heads = attribute(c.attributes(), "heads");
-  const uint64_t turned = attribute(c.attributes(), "turned");
-  constexpr uint64_t sensible = 1u << 20;
-  c.require(
-      width > 0 && width % 2 == 0 && width < sensible && heads > 0 && heads < sensible && turned <= heads,
-      counted(turned, "head") + " of " + std::to_string(heads) + " of width " + std::to_string(width) +
-          " were to be turned, expected an even width and at most all of them");
+  const Value& x = c.input(0);
   c.require(is_computable(x.dtype), "x is " + std::string(name_of(x.dtype)) + ", expected f32 or f16");
-  c.require(x.shape.rank() == 3 && x.shape[2] >= heads * width, "x is " + x.shape.to_string() +
-                                                                    ", expected [batch, tokens, at least " +
-                                                                    std::to_string(heads * width) + "]");
-  const Shape& t = table.shape;
-  c.require(table.dtype == DType::f32 && (t.rank() == 3 || t.rank() == 4) && t[-1] == width / 2 &&
-                t[-2] == 2 && t[-3] <= x.shape[1],
-            "the table is " + t.to_string() + ", expected f32 [at most " + std::to_string(x.shape[1]) +
-                ", 2, " + std::to_string(width / 2) + "], or several");
-  c.output({x.shape[0], x.shape[1], heads * width}, x.dtype);
+  require_turns(c, x.shape, c.input(1));
+  const uint64_t columns = attribute(c.attributes(), "heads") * attribute(c.attributes(), "width");
+  c.output({x.shape[0], x.shape[1], columns}, x.dtype);
 }
 
 double flops(const LowerContext& c) { return 3.0 * static_cast<double>(c.output(0).shape.elements()); }
@@ -75,6 +62,7 @@ Lowered lower_as(const LowerContext& c, std::string_view shader, uint64_t pairs_
   dispatch.groups = spread_groups(
       c.device(), ceil_div(rows * heads * (pairs / pairs_each), dispatch.constant("local_size")));
   Lowered lowered;
+  if (x[2] == heads * 2 * pairs) lowered.in_place = {{0, 0}};
   lowered.dispatches.push_back(std::move(dispatch));
   return lowered;
 }
@@ -97,6 +85,24 @@ void backward(GradContext& c) {
 }
 
 }  // namespace
+
+void require_turns(InferContext& c, const Shape& x, const Value& table) {
+  const uint64_t width = attribute(c.attributes(), "width"), heads = attribute(c.attributes(), "heads");
+  const uint64_t turned = attribute(c.attributes(), "turned");
+  constexpr uint64_t sensible = 1u << 20;
+  c.require(
+      width > 0 && width % 2 == 0 && width < sensible && heads > 0 && heads < sensible && turned <= heads,
+      counted(turned, "head") + " of " + std::to_string(heads) + " of width " + std::to_string(width) +
+          " were to be turned, expected an even width and at most all of them");
+  c.require(
+      x.rank() == 3 && x[2] >= heads * width,
+      "x is " + x.to_string() + ", expected [batch, tokens, at least " + std::to_string(heads * width) + "]");
+  const Shape& t = table.shape;
+  c.require(table.dtype == DType::f32 && (t.rank() == 3 || t.rank() == 4) && t[-1] == width / 2 &&
+                t[-2] == 2 && t[-3] <= x[1],
+            "the table is " + t.to_string() + ", expected f32 [at most " + std::to_string(x[1]) + ", 2, " +
+                std::to_string(width / 2) + "], or several");
+}
 
 const OpDef op_rotary{"rotary", infer, flops, kernels, rotary_cases, backward};
 

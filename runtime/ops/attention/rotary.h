@@ -31,4 +31,7 @@ struct RotaryOptions {
 // sines. Tokens in front of these are copied. Gives [B, N, heads * width] in x's dtype.
 ValueId rotary(Graph& graph, std::string name, ValueId x, ValueId table, const RotaryOptions& options);
 
+// For operators with its attributes: that x and the table fit them.
+void require_turns(InferContext& context, const Shape& x, const Value& table);
+
 }  // namespace vitrine

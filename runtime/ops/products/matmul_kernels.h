@@ -34,6 +34,13 @@ bool reads_patches(const Node& node);
 std::string with_patches(const LowerContext& context, std::string variant);
 void add_patch_constants(const LowerContext& context, Dispatch& dispatch);
 
+// Whether heads are turned by rotary positions before they are stored: op_rotary_matmul's nodes, which have
+// x, weight and bias in matmul's places. A shader's variant that does so, and the constants and the operand
+// that it has more. Of a product in slices the sum does it, not the product.
+bool turns_heads(const Node& node);
+std::string with_turns(const LowerContext& context, std::string variant);
+void add_turns(const LowerContext& context, Dispatch& dispatch);
+
 // C[m,n] = epilogue(A[m,k] W[n,k]^T)
 struct MatmulSizes {
   uint64_t m = 0, n = 0, k = 0;

@@ -14,7 +14,7 @@ KSlices cut_k(uint64_t k, uint32_t wanted, uint32_t step_k) {
 }
 
 std::optional<std::string> refuse_slices(const LowerContext& context) {
-  return context.missing("matmul_slices", name_of(context.output(0).dtype));
+  return context.missing("matmul_slices", with_turns(context, std::string(name_of(context.output(0).dtype))));
 }
 
 void sum_slices(const LowerContext& context, Dispatch product, const KSlices& slices, Lowered& lowered) {
@@ -34,7 +34,8 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
   lowered.scratch.push_back(4 * elements * slices.count);
   const std::vector<Operand> operands = matmul_operands(context);
   Dispatch& sum = lowered.dispatches.emplace_back();
-  sum.shader = &find_shader("matmul_slices", name_of(context.output(0).dtype));
+  sum.shader =
+      &find_shader("matmul_slices", with_turns(context, std::string(name_of(context.output(0).dtype))));
   sum.constants = epilogue;
   const uint64_t n = matmul_sizes(context).n, each = n % 4 == 0 ? 4 : 1;
   sum.add_constants({{"local_size", workgroup_size(context.device(), 128)},
@@ -43,6 +44,7 @@ void sum_slices(const LowerContext& context, Dispatch product, const KSlices& sl
                      {"by_four", each == 4}});
   sum.operands = {partial, operands[matmul_input::bias], operands[matmul_input::scale],
                   operands[matmul_input::residual], Operand::output(0)};
+  add_turns(context, sum);
   sum.set_params(shader::MatmulSlicesParams{to_u32(elements)});
   sum.groups = spread_groups(context.device(), ceil_div(elements, each * sum.constant("local_size")));
   sum.note = std::to_string(slices.count) + " slices";

@@ -64,9 +64,10 @@ bool mixes_halves(const Capabilities& device) {
 }
 
 // What the shader's variants are called.
-std::string variant_of(const LowerContext& context, DType out, bool mixed) {
-  const std::string stored = storage_variant(context.input(matmul_input::weight).dtype, out);
-  return with_patches(context, (mixed ? "mixed_" : "") + stored);
+std::string variant_of(const LowerContext& context, DType out, bool mixed, bool sliced) {
+  std::string variant = storage_variant(context.input(matmul_input::weight).dtype, out);
+  if (mixed) variant = "mixed_" + variant;
+  return with_patches(context, sliced ? std::move(variant) : with_turns(context, std::move(variant)));
 }
 
 // Those that fit, the best first.
@@ -133,7 +134,7 @@ bool fits(const TiledShape& shape, const Capabilities& device) {
 std::optional<std::string> refuse_mixed(const LowerContext& context) {
   if (context.input(matmul_input::x).dtype != DType::f16)
     return "only f16 tiles can be kept as halves, x is f32";
-  return context.missing("matmul_tiled", variant_of(context, context.output(0).dtype, true));
+  return context.missing("matmul_tiled", variant_of(context, context.output(0).dtype, true, false));
 }
 
 Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
@@ -143,7 +144,7 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
 
   Dispatch dispatch;
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
-  dispatch.shader = &find_shader("matmul_tiled", variant_of(context, stored, shape.mixed));
+  dispatch.shader = &find_shader("matmul_tiled", variant_of(context, stored, shape.mixed, slices.count > 1));
   dispatch.constants = epilogue_constants(context);
   dispatch.add_constants({{"local_size", shape.threads()},
                           {"tile_m", shape.tile_m},
@@ -160,13 +161,14 @@ Lowered lower_tiled_as(const LowerContext& context, const TiledShape& shape) {
                           {"one_way", shape.one_way}});
   add_patch_constants(context, dispatch);
   dispatch.operands = matmul_operands(context);
+  if (slices.count == 1) add_turns(context, dispatch);
   dispatch.note =
       std::to_string(shape.tile_m) + "x" + std::to_string(shape.tile_n) + (shape.mixed ? " mixed" : "");
   return lower_in_tiles(context, std::move(dispatch), shape.worth(), slices);
 }
 
 std::optional<std::string> refuse_tiled(const LowerContext& context) {
-  const std::string variant = variant_of(context, context.output(0).dtype, false);
+  const std::string variant = variant_of(context, context.output(0).dtype, false, false);
   if (auto reason = refuse(context, "matmul_tiled", variant)) return reason;
   if (auto reason = refuse_slices(context)) return reason;
   const auto running = [&](const TiledShape& shape) { return runs(shape, context.device()); };

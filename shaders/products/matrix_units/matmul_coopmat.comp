@@ -6,6 +6,7 @@
 //! variant patches_f16_f32 PATCHES=1 OUT=float OUT4=vec4 DIRECT=1 needs=coopmat,fp16,storage16,subgroup_control
 //! variant patches_f16_flexible PATCHES=1 OUT=float16_t OUT4=f16vec4 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
 //! variant patches_f16_f32_flexible PATCHES=1 OUT=float OUT4=vec4 DIRECT=1 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,storage16,subgroup_control
+//! variant rotary_f16 ROTARY=1 OUT2=f16vec2 needs=coopmat,fp16,storage16,subgroup_control
 //! variant rounded ROUNDED=1 OUT=float OUT4=vec4 DIRECT=1 needs=coopmat,fp16,subgroup_control
 //! variant rounded_flexible ROUNDED=1 OUT=float OUT4=vec4 DIRECT=1 BY_ELEMENT=1 needs=coopmat,coopmat2,coopmat2_elements,fp16,subgroup_control
 // C = epilogue(A W^T) on the matrix units (VK_KHR_cooperative_matrix): f16 times f16, summed in f32.
@@ -28,7 +29,8 @@
 // The shape of a matrix comes from the device's own list. A step past an edge of K is zero in both operands;
 // a row past an edge is the last row again and is never stored.
 //
-// The patches variants have images for A, of f32, and read its rows out of them (lib/patches.glsl), rounded to f16.
+// The patches variants have images for A, of f32, and read its rows out of them (lib/patches.glsl), rounded to f16. The
+// rotary variant turns queries and keys before it stores them (lib/rotary_epilogue.glsl).
 //
 // The rounded variants are for training: A and W are f32 and become f16 on their way to shared memory; either may lie
 // column by column. What is fetched stays f32 until it is put there, or rounding would wait for it in front of the step
@@ -67,7 +69,11 @@ layout(set = 0, binding = 1) readonly buffer W8 { uvec4 w8[]; };
 layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias4[]; };
 layout(set = 0, binding = 3) readonly buffer Scale { vec4 scale4[]; };
 layout(set = 0, binding = 4) readonly buffer Residual { vec4 residual4[]; };
+#ifdef ROTARY
+layout(set = 0, binding = 5) writeonly buffer C { OUT2 c2[]; };
+#else
 layout(set = 0, binding = 5) writeonly buffer C { OUT4 c[]; };
+#endif
 #ifdef PATCHES
 layout(set = 0, binding = 6) readonly buffer W4 { uvec2 w4[]; };
 #elif defined(ROUNDED)
@@ -77,6 +83,9 @@ layout(set = 0, binding = 8) readonly buffer Magnitude { float largest; };  // o
 #else
 layout(set = 0, binding = 6) readonly buffer A { float16_t a[]; };
 layout(set = 0, binding = 7) readonly buffer W { float16_t w[]; };
+#endif
+#ifdef ROTARY
+layout(set = 0, binding = 8) readonly buffer Angles { vec2 angles[]; };
 #endif
 
 #define EPILOGUE_BY_FOURS
@@ -105,6 +114,15 @@ layout(constant_id = 22) const bool keep_columns = false;    // of a strip each 
 #ifdef PATCHES
 #define PATCHES_FIRST_ID 23
 #include "lib/patches.glsl"
+#endif
+#ifdef ROTARY
+#define ROTARY_FIRST_ID 23
+#include "lib/rotary_epilogue.glsl"
+#define source_of(column) rotary_source(column)
+#define bias4_at(column) rotary_bias4(column)
+#else
+#define source_of(column) (column)
+#define bias4_at(column) bias4_of(column)
 #endif
 #ifdef ROUNDED
 #define ROUNDED_FIRST_ID 23
@@ -254,7 +272,7 @@ void main() {
   }
   [[unroll]] for (uint i = 0; i < loads_w; ++i) {
     const uint row = min(first_column + share_row(i, w_turned, tile_n), p.n - 1);
-    start_w[i] = w_turned ? row : row * p.k;
+    start_w[i] = w_turned ? row : source_of(row) * p.k;
   }
 #ifdef ROUNDED
   const float factor = scaled ? half_range_factor(largest) : 1.0;
@@ -391,7 +409,7 @@ void main() {
     const uint quad = gl_SubgroupInvocationID % strip_width4, quad_row = gl_SubgroupInvocationID / strip_width4;
     const uint column = column_of_subgroup + quad * 4;
     const bool inside = column < p.n;
-    const vec4 bias = inside ? bias4_of(column) : vec4(0.0), scale = inside ? scale4_of(column) : vec4(0.0);
+    const vec4 bias = inside ? bias4_at(column) : vec4(0.0), scale = inside ? scale4_of(column) : vec4(0.0);
     [[dont_unroll]] for (uint s = 0; s < matrices_m; ++s) {
       const uint first = row_of_subgroup + s * matrix_m + quad_row;
       vec4 residuals[quads];  // all are on their way while the strip is
@@ -403,8 +421,12 @@ void main() {
       [[unroll]] for (uint i = 0; i < quads; ++i) {
         const uint row = first + i * rows_at_once;
         const vec4 sum = uintBitsToFloat(memory[strip + (quad_row + i * rows_at_once) * strip_pitch + quad]);
+#ifdef ROTARY
+        if (inside && row < p.m) store_rotary4(sum, bias, row, column, p.n);
+#else
         if (inside && row < p.m)
           c[(first_out + row * p.n + column) >> 2] = OUT4(epilogue4(sum, bias, scale, residuals[i]));
+#endif
       }
       subgroupBarrier();
     }
@@ -417,6 +439,9 @@ void main() {
       const uint column = column_of_subgroup + e % strip_width4 * 4;
       if (row >= p.m || column >= p.n) continue;
       const vec4 sum = uintBitsToFloat(memory[strip + e / strip_width4 * strip_pitch + e % strip_width4]);
+#ifdef ROTARY
+      store_rotary4(sum, bias4_at(column), row, column, p.n);
+#else
       const uint at = row * p.n + column, out_at = first_out + at;
       if (by_four) {
         c[out_at >> 2] = OUT4(epilogue4(sum, column, at));
@@ -425,6 +450,7 @@ void main() {
           c[(out_at + i) >> 2][(out_at + i) & 3] = store_as(OUT, epilogue(sum[i], column + i, at + i));
         }
       }
+#endif
     }
     subgroupBarrier();
   }

@@ -6,13 +6,14 @@
 #include <map>
 #include <set>
 
-#include "model/vit/presets.h"
+#include "model/families/known_architectures.h"
 #include "model/vit/vit_graph.h"
 #include "runtime/graph/fusion.h"
 #include "runtime/graph/kernel_choice.h"
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/norms/layer_norm.h"
 #include "runtime/ops/products/matmul.h"
+#include "runtime/ops/products/rotary_matmul.h"
 #include "runtime/ops/tokens/patch_embed.h"
 #include "tests/support/made_up/certified.h"
 #include "tests/support/made_up/made_up_device.h"
@@ -23,18 +24,19 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   std::map<std::string, std::set<std::string>> chosen;
   for (const Capabilities& device : test::devices_of_all_kinds()) {
     const KernelChoices known = test::all_self_tests_passed(device);
-    for (const char* arch :
-         {"vit_tiny_patch16_224", "vit_small_patch16_224", "vit_base_patch16_224", "vit_large_patch16_224"}) {
-      ViTConfig config = preset(arch);
+    for (const char* arch : {"vit_tiny_patch16_224", "vit_small_patch16_224", "vit_base_patch16_224",
+                             "vit_large_patch16_224", "vit_base_patch16_dinov3"}) {
+      ViTConfig config = architecture(arch);
       config.depth = 1;  // the blocks are alike
       for (const DType dtype : {DType::f32, DType::f16}) {
         if (dtype == DType::f16 && !device.supports(Need::storage16)) continue;
         for (const uint64_t batch : {1u, 8u}) {
           INFO(device.name << ": " << arch << " " << name_of(dtype) << " batch " << batch);
           const auto graph =
-              fuse(make_vit_graph(config, {.batch = batch, .dtype = dtype}), all_fusions()).graph;
+              fuse(make_vit_graph(config, {.batch = batch, .dtype = dtype}), all_fusions(), &device).graph;
           const test::Certified certified = test::certified(
-              *graph, device, known, {&op_matmul, &op_attention, &op_patch_embed, &op_layer_norm});
+              *graph, device, known,
+              {&op_matmul, &op_rotary_matmul, &op_attention, &op_patch_embed, &op_layer_norm});
           CHECK(certified.missing == std::set<std::string>{});
           chosen[device.name].insert(certified.kernels.begin(), certified.kernels.end());
         }
@@ -44,7 +46,9 @@ TEST_CASE("certificates: what real models choose is what the self-test runs") {
   // The devices do differ.
   CHECK(chosen["f32 only"].contains("matmul=tiled"));
   CHECK(chosen["f32 only"].contains("matmul=few_rows"));
+  CHECK(chosen["f32 only"].contains("rotary_matmul=tiled"));
   CHECK(chosen["16x16x16 matrices"].contains("matmul=coopmat"));
+  CHECK(chosen["16x16x16 matrices"].contains("rotary_matmul=coopmat"));
   CHECK(chosen["16x16x16 matrices"].contains("attention=coopmat"));
   CHECK(chosen["Arc GPU"].contains("matmul=coopmat"));
   CHECK(chosen["Arc GPU"].contains("attention=tiled"));  // matrix units lack registers for heads of 64

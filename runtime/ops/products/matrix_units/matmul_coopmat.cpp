@@ -192,11 +192,11 @@ std::optional<CoopmatShape> flexible_shape_of(const Arrangement& a, const Flexib
 enum class Dims : uint8_t { listed, flexible };
 
 // What the shader's variant is called that stores C so.
-std::string variant_of(const LowerContext& context, Dims dims, DType out) {
+std::string variant_of(const LowerContext& context, Dims dims, DType out, bool sliced = false) {
   const bool rounded = is_rounded(context.node());
   std::string variant = rounded ? "rounded" : storage_variant(context.input(matmul_input::weight).dtype, out);
   if (dims == Dims::flexible) variant += "_flexible";
-  return with_patches(context, std::move(variant));
+  return with_patches(context, sliced ? std::move(variant) : with_turns(context, std::move(variant)));
 }
 
 // Whether a subgroup's lanes, four columns each, come out even in a strip's rows. Only where it was measured:
@@ -214,7 +214,7 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
   const bool patches = reads_patches(context.node());
   const KSlices slices = cut_k(sizes.k, shape.slices, shape.step_k);
   const DType stored = slices.count > 1 ? DType::f32 : context.output(0).dtype;
-  const std::string variant = variant_of(context, dims, stored);
+  const std::string variant = variant_of(context, dims, stored, slices.count > 1);
   const std::vector<NamedConstant> epilogue = epilogue_constants(context);
   const bool plain = slices.count > 1 ||
                      std::ranges::all_of(epilogue, [](const NamedConstant& part) { return part.value == 0; });
@@ -264,6 +264,7 @@ Lowered lower_staged(const LowerContext& context, const CoopmatShape& shape, Dim
                             {"scaled", scaled}});
     dispatch.operands.push_back(scaled ? Operand::input(matmul_input::magnitude) : Operand::nothing());
   }
+  if (slices.count == 1) add_turns(context, dispatch);
   dispatch.subgroup_size = shape.subgroup_size;
   dispatch.note = std::to_string(shape.tile_m()) + "x" + std::to_string(shape.tile_n()) + " of " +
                   std::to_string(matrix.m) + "x" + std::to_string(matrix.n) + "x" + std::to_string(matrix.k);
