@@ -25,14 +25,17 @@ struct DecodeOptions {
   // Turns the picture as its EXIF orientation says, like Pillow's ImageOps.exif_transpose. Off, as in
   // Pillow's Image.open: models are published with pictures that nobody turned.
   bool exif = false;
+  // Where a PNG names one color as transparent, pixels of that color become white, as transformers 5 has it
+  // where a processor converts pictures to RGB. Off, as Pillow's convert("RGB") alone has it.
+  bool white = false;
   // Refused from the header alone, before memory is taken. The default is where Pillow raises
   // DecompressionBombError.
   uint64_t max_pixels = 178'956'970;
 };
 
 // The format is recognised by the content, not by the name. Of an animation the first frame is taken,
-// and alpha is dropped, not blended. Error(failed) with one sentence that names the file if it cannot
-// be read, is no picture, too large, truncated or broken.
+// and alpha is dropped, not blended (but see DecodeOptions::white). Error(failed) with one sentence that
+// names the file if it cannot be read, is no picture, too large, truncated or broken.
 Image decode_image(const std::filesystem::path& path, const DecodeOptions& options = {});
 
 // The same for a file that is in memory already; `name` stands for it in messages.

@@ -6,6 +6,7 @@
 #include <array>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -163,6 +164,44 @@ class RowWriter {
   std::array<std::array<uint8_t, 4>, 256> table_;
 };
 
+// The color that a picture in red, green and blue has where its file says "transparent", if it is a single
+// one: what Pillow's convert("RGB") leaves in its info.
+std::optional<std::array<uint8_t, 3>> transparent_color(const PngHeader& header) {
+  const FileBytes bytes = header.transparency;
+  const auto low = [&](size_t sample) { return std::to_integer<uint8_t>(bytes[2 * sample + 1]); };
+  switch (header.color) {
+    case palette: {
+      // Several entries, or half transparent ones, are no single color there.
+      const auto clear = std::ranges::find(bytes, std::byte{0});
+      if (clear == bytes.end()) return std::nullopt;
+      const bool single = std::ranges::count(bytes, std::byte{255}) + 1 == std::ssize(bytes);
+      if (!single) return std::nullopt;
+      const size_t entry = static_cast<size_t>(clear - bytes.begin()) * 3;
+      std::array<uint8_t, 3> color{};
+      for (size_t c = 0; c < 3 && entry + 3 <= header.palette.size(); ++c)
+        color[c] = std::to_integer<uint8_t>(header.palette[entry + c]);
+      return color;
+    }
+    case grey:
+      if (bytes.size() < 2) return std::nullopt;
+      // Of one and of sixteen bits the sample stays a lone number, which stands for red.
+      if (header.depth == 1 || header.depth == 16) return std::array<uint8_t, 3>{low(0), 0, 0};
+      return std::array<uint8_t, 3>{low(0), low(0), low(0)};
+    case rgb:
+      if (bytes.size() < 6) return std::nullopt;
+      return std::array<uint8_t, 3>{low(0), low(1), low(2)};
+    default:
+      return std::nullopt;
+  }
+}
+
+void make_white(const std::array<uint8_t, 3>& color, Image& image) {
+  for (size_t i = 0; i < image.pixels.size(); i += 4) {
+    if (std::equal(color.begin(), color.end(), image.pixels.begin() + static_cast<std::ptrdiff_t>(i)))
+      std::memset(&image.pixels[i], 255, 3);
+  }
+}
+
 // libpng's state and what its callbacks need.
 class PngReader {
  public:
@@ -281,6 +320,9 @@ Decoded decode_png(FileBytes file, const std::string& name, const DecodeOptions&
                              : "the PNG's pixels are broken" + where + " (" + reader.words() + ")");
   }
   chunks.read_rest(reader.last_part());
+  if (options.white) {
+    if (const auto color = transparent_color(header)) make_white(*color, decoded.image);
+  }
   if (options.exif) decoded.orientation = exif_orientation(header.exif);
   return decoded;
 }

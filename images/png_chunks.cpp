@@ -103,6 +103,8 @@ void PngChunks::read_header_chunk(const Chunk& chunk) {
     read_size(bytes);
   } else if (chunk.type == "PLTE" && header_.color == 3) {
     header_.palette = bytes;
+  } else if (chunk.type == "tRNS") {
+    header_.transparency = bytes;
   } else if (chunk.type == "acTL") {
     header_.animated = true;
   } else if (chunk.type == "fcTL") {

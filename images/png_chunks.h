@@ -22,8 +22,9 @@ struct PngHeader {
   uint8_t depth = 0, color = 0;  // as in IHDR
   bool interlaced = false;
   bool animated = false;
-  FileBytes palette;  // three bytes a color; empty if there is none
-  FileBytes exif;     // empty if there is none
+  FileBytes palette;       // three bytes a color; empty if there is none
+  FileBytes transparency;  // of tRNS, as it stands; empty if there is none
+  FileBytes exif;          // likewise
 };
 
 class PngChunks {

@@ -123,7 +123,7 @@ void trace_model(const Model& model, const std::optional<Preprocess>& preprocess
   Tensor images;
   Picture picture;
   if (preprocess) {
-    picture = picture_for(decode_image(trace.input, decode_options(trace.picture)), c.channels);
+    picture = picture_for(decode_image(trace.input, decode_options(trace.picture, *preprocess)), c.channels);
   } else {
     images.values = read_images(trace.input, c);
     const uint64_t each = c.channels * c.image_height * c.image_width;

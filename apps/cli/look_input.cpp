@@ -67,7 +67,7 @@ LookInput::LookInput(const LookFlags& flags, const CommonOptions& common, bool s
     return;
   }
   model_ = open_picture_model(flags.model, flags.picture, common, true);
-  picture_ = decode_image(path_, decode_options(flags.picture));
+  picture_ = decode_image(path_, decode_options(flags.picture, model_.preprocess));
   if (model_.preprocess.kept_shape) {  // then the model is one for this picture's shape
     const Preprocess own = model_.preprocess.of_picture(picture_.height, picture_.width);
     ModelOptions options = model_options_of(flags.model, common);

@@ -1,6 +1,7 @@
 #include "apps/cli/picture_options.h"
 
 #include "model/files/model_pictures.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine::cli {
 void add_picture_flags(CLI::App& command, PictureFlags& flags) {
@@ -8,13 +9,14 @@ void add_picture_flags(CLI::App& command, PictureFlags& flags) {
                      "Preprocessing, instead of what the model's files ask for: " + profile_names() +
                          "; or " + std::string(fast_profile) +
                          ", what they ask for as transformers' processors on PyTorch have it");
-  command.add_flag("--exif", flags.exif, "Turn pictures as their EXIF orientation says");
+  command.add_flag(
+      "--exif,!--no-exif", flags.exif,
+      "Turn pictures as their EXIF orientation says, or not; else as the preprocessing's library "
+      "has it: transformers turns them, timm and torchvision don't");
 }
 
-DecodeOptions decode_options(const PictureFlags& flags) {
-  DecodeOptions options;
-  options.exif = flags.exif;
-  return options;
+DecodeOptions decode_options(const PictureFlags& flags, const Preprocess& preprocess) {
+  return decoding(preprocess, flags.exif);
 }
 
 Model open_picture_model(const ModelFlags& flags, const PictureFlags& pictures, const CommonOptions& common,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "apps/cli/model_options.h"
@@ -12,13 +13,13 @@ namespace vitrine::cli {
 
 struct PictureFlags {
   std::string profile;
-  bool exif = false;
+  std::optional<bool> exif;  // as the preprocessing has it where nothing is said
 };
 
-// Declares --profile and --exif.
+// Declares --profile, --exif and --no-exif.
 void add_picture_flags(CLI::App& command, PictureFlags& flags);
 
-DecodeOptions decode_options(const PictureFlags& flags);
+DecodeOptions decode_options(const PictureFlags& flags, const Preprocess& preprocess);
 
 // One that pictures can be shown to, with --profile's preprocessing where that is given. `in_their_shape` as
 // require_pictures() has it.

@@ -45,7 +45,7 @@ Unreadable stream_pictures(
   const uint64_t batch = std::min<uint64_t>(flags.batch, files.size());
   // Started first: the first pictures are decoded while the device is opened and weights are loaded.
   DecodeQueueOptions queue_options;
-  queue_options.decode = decode_options(flags.picture);
+  queue_options.decode = decode_options(flags.picture, model.preprocess);
   queue_options.pictures_ahead = std::max<size_t>(queue_options.pictures_ahead, 2 * batch);
   DecodeQueue queue(encoded_in(files), queue_options);
 

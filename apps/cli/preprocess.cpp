@@ -52,7 +52,8 @@ Wanted wanted_of(const PreprocessFlags& flags, const CommonOptions& common) {
 
 void preprocess(const PreprocessFlags& flags, const CommonOptions& common) {
   const Wanted wanted = wanted_of(flags, common);
-  Picture picture = picture_for(decode_image(flags.image, decode_options(flags.picture)), wanted.channels);
+  Picture picture = picture_for(decode_image(flags.image, decode_options(flags.picture, wanted.preprocess)),
+                                wanted.channels);
   const Preprocess p = wanted.preprocess.of_picture(picture.height, picture.width);
   const std::string name = shown(flags.image),
                     size = std::to_string(picture.width) + " x " + std::to_string(picture.height);

@@ -124,7 +124,6 @@ void choose_next_color_map(MapSelection& selection, const Action&) {
 }
 
 void turn_by_exif(Desk& desk, const Action& action) {
-  desk.library.turn_by_exif(action.on());
   desk.looking().turn_by_exif(action.on());
   desk.screen.show_next_frames(3);
 }

@@ -71,7 +71,7 @@ void Devices::change_if_chosen() {
   }
   const ModelChoice model = looking.model_choice();
   const MapSelection selection = looking.selection();
-  const bool exif = looking.turns_by_exif();
+  const std::optional<bool> exif = looking.asked_exif();
   DigitCanvas canvas = std::move(on_device_->drawing.canvas);
   const size_t before = choice_.used;
   close();

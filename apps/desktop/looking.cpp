@@ -144,29 +144,35 @@ void Looking::look_at(const std::filesystem::path& path) {
   drop_jobs();
   profile_.reset();
   looking_ = true;
-  start("Looking at " + path.filename().string(),
-        [this, path, exif = exif_, session = session_, generation = generation_](Progress& progress) {
-          const auto found = std::make_shared<LookResult>();
-          Staged staged;
-          try {
-            *found = session->look(path, progress, exif);
-            const Image small = shrunk(found->picture, longest_side);
-            staged = {small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
-          } catch (...) {
-            post(generation, [](Looking& self) { self.forget_picture(); });
-            throw;
-          }
-          found->picture.pixels = {};  // the texture is enough
-          std::vector<std::string> warnings = session->take_warnings();
-          post(generation, [path, found, staged, warnings = std::move(warnings)](Looking& self) mutable {
-            std::ranges::move(warnings, std::back_inserter(self.warnings_));
-            self.take_look(path, *found, staged);
-          });
-        });
+  start("Looking at " + path.filename().string(), [this, path, exif = turns_by_exif(), session = session_,
+                                                   generation = generation_](Progress& progress) {
+    const auto found = std::make_shared<LookResult>();
+    Staged staged;
+    try {
+      *found = session->look(path, progress, exif);
+      const Image small = shrunk(found->picture, longest_side);
+      staged = {small.width, small.height, stage_picture(pipelines_.device(), small.pixels)};
+    } catch (...) {
+      post(generation, [](Looking& self) { self.forget_picture(); });
+      throw;
+    }
+    found->picture.pixels = {};  // the texture is enough
+    std::vector<std::string> warnings = session->take_warnings();
+    post(generation, [path, found, staged, warnings = std::move(warnings)](Looking& self) mutable {
+      std::ranges::move(warnings, std::back_inserter(self.warnings_));
+      self.take_look(path, *found, staged);
+    });
+  });
 }
 
-void Looking::turn_by_exif(bool on) {
-  if (std::exchange(exif_, on) == on || !wanted_path_) return;
+bool Looking::turns_by_exif() const {
+  return asked_exif_.value_or(session_ && session_->model().preprocess.exif);
+}
+
+void Looking::turn_by_exif(std::optional<bool> asked) {
+  const bool before = turns_by_exif();
+  asked_exif_ = asked;
+  if (turns_by_exif() == before || !wanted_path_) return;
   const bool same = seen_ && !looking_ && seen_->result.orientation == 1;
   if (!same) look_at(*wanted_path_);
 }

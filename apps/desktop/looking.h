@@ -43,8 +43,10 @@ class Looking {
   void choose_model(const ModelChoice& choice);
   void look_at(const std::filesystem::path& path);
   // Pictures as their EXIF data asks to turn them, for people and the model; else as they are stored.
-  void turn_by_exif(bool on);
-  bool turns_by_exif() const { return exif_; }
+  // Asked for, or as the library of the model's preprocessing has it.
+  void turn_by_exif(std::optional<bool> asked);
+  std::optional<bool> asked_exif() const { return asked_exif_; }
+  bool turns_by_exif() const;
   // What `view` would show is left out, too, until it is asked for again.
   void cancel(View view);
   void ask_again();
@@ -134,7 +136,7 @@ class Looking {
   std::shared_ptr<ModelSession> session_;
   std::vector<StructureNode> structure_;
   std::optional<std::filesystem::path> wanted_path_;
-  bool exif_ = false;
+  std::optional<bool> asked_exif_;
   std::optional<Seen> taken_, seen_;  // taken_: to be shown as soon as its texture can be drawn
   MapSelection selection_;
   std::optional<Maps> attention_, rollout_;

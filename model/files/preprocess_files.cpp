@@ -241,6 +241,8 @@ nlohmann::ordered_json to_json(const Preprocess& p) {
   json["normalize"] = p.normalize;
   json["mean"] = p.mean;
   json["std"] = p.std;
+  json["exif"] = p.exif;
+  json["converts_rgb"] = p.converts_rgb;
   if (p.kept_shape)
     json["kept_shape"] = {{"patch", p.kept_shape->patch}, {"most_patches", p.kept_shape->most_patches}};
   return json;
@@ -248,9 +250,9 @@ nlohmann::ordered_json to_json(const Preprocess& p) {
 
 Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file) {
   const JsonObject object(json, file);
-  constexpr std::array<std::string_view, 14> known{
-      "resize", "resize_size", "filter",    "crop_pct", "crop", "crop_size", "fill",
-      "scale",  "factor",      "normalize", "mean",     "std",  "resampler", "kept_shape"};
+  constexpr std::array<std::string_view, 16> known{
+      "resize", "resize_size", "filter", "crop_pct", "crop",      "crop_size",  "fill", "scale",
+      "factor", "normalize",   "mean",   "std",      "resampler", "kept_shape", "exif", "converts_rgb"};
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(known, key) == known.end())
       throw Error(ErrorCode::bad_file, file + ": \"" + key + "\" is not known of preprocessing");
@@ -277,6 +279,8 @@ Preprocess preprocess_of(const Json& json, Preprocess p, const std::string& file
   assign(p.normalize, object.flag("normalize"));
   p.mean = numbers(object, "mean", p.mean);
   p.std = numbers(object, "std", p.std);
+  assign(p.exif, object.flag("exif"));
+  assign(p.converts_rgb, object.flag("converts_rgb"));
   if (const auto kept = object.object("kept_shape")) {
     p.kept_shape = KeptShape{};
     assign(p.kept_shape->patch, kept->whole("patch"));
@@ -321,6 +325,7 @@ nlohmann::ordered_json hugging_face_json(const Preprocess& p) {
   json["do_rescale"] = p.scale != ScaleRule::none;
   json["rescale_factor"] = p.scale == ScaleRule::factor || p.scale == ScaleRule::fused ? p.factor : 1.0 / 255;
   json["do_normalize"] = p.normalize;
+  json["do_convert_rgb"] = p.converts_rgb;
   if (!p.mean.empty()) json["image_mean"] = of_channels(p.mean);
   if (!p.std.empty()) json["image_std"] = of_channels(p.std);
   // What reading that gives differs in, and only that: who edits the fields above is understood.
@@ -364,6 +369,8 @@ Preprocess read_hugging_face_preprocess(const Json& json, std::string_view model
   p.normalize = object.flag("do_normalize").value_or(true);
   p.mean = numbers(object, "image_mean", p.mean);
   p.std = numbers(object, "image_std", p.std);
+  if (processor.name == "Beit") p.converts_rgb = false;
+  assign(p.converts_rgb, object.flag("do_convert_rgb"));
   if (is_fast(object)) p = p.on_torch();
   if (processor.name == "DINOv3ViT" && p.resize != ResizeRule::none) {
     p.remark = file +

@@ -91,6 +91,7 @@ Preprocess hugging_face(uint64_t height, uint64_t width) {
   p.resize_width = width;
   p.scale = ScaleRule::factor;
   p.mean = p.std = half;
+  p.exif = true;
   return p;
 }
 
@@ -134,6 +135,7 @@ Preprocess make_hf_deit(uint64_t height, uint64_t width) {
 Preprocess make_hf_dinov2(uint64_t height, uint64_t width) {
   Preprocess p = make_hf_deit(height, width);
   short_side(p, before_crop(std::max(height, width)));
+  p.converts_rgb = true;
   return p;
 }
 
@@ -160,10 +162,15 @@ Preprocess make_clip(uint64_t height, uint64_t width) {
   crop_to(p, CropRule::floor, height, width);
   p.mean = clip_mean;
   p.std = clip_std;
+  p.converts_rgb = true;
   return p;
 }
 
-Preprocess make_siglip(uint64_t height, uint64_t width) { return hugging_face(height, width); }
+Preprocess make_siglip(uint64_t height, uint64_t width) {
+  Preprocess p = hugging_face(height, width);
+  p.converts_rgb = true;
+  return p;
+}
 
 // As SigLIP 2's processor has it in transformers.
 Preprocess make_naflex(uint64_t height, uint64_t width) {
@@ -216,7 +223,7 @@ bool Preprocess::operator==(const Preprocess& other) const {
   const auto fields = [](const Preprocess& p) {
     return std::tie(p.resize, p.resize_height, p.resize_width, p.filter, p.crop_pct, p.crop, p.crop_height,
                     p.crop_width, p.fill, p.scale, p.factor, p.normalize, p.mean, p.std, p.resampler,
-                    p.kept_shape);
+                    p.kept_shape, p.exif, p.converts_rgb);
   };
   return fields(*this) == fields(other);
 }

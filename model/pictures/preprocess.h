@@ -54,6 +54,13 @@ struct Preprocess {
   std::string profile;      // where this comes from: a profile's name, or a file
   std::string remark = {};  // what is done otherwise than asked there, a sentence
 
+  // How files become pixels. Turned as their EXIF data says: transformers' pipelines do that, the loaders of
+  // timm and torchvision don't.
+  bool exif = false;
+  // Whether the processor converts to RGB itself, which since transformers 5 turns white what a PNG names as
+  // its one transparent color.
+  bool converts_rgb = false;
+
   ResizeRule resize = ResizeRule::none;
   uint64_t resize_height = 0, resize_width = 0;
   Filter filter = Filter::bicubic;

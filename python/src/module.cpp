@@ -357,6 +357,8 @@ NB_MODULE(_vitrine, m) {
       .def("parts", &parts_of)
       .def("file_tensor", &file_tensor, "name"_a)
       .def_prop_ro("labels", &labels_of)
+      .def_prop_ro("exif", [](const Session& session) { return session.how_to_read().exif; })
+      .def_prop_ro("white", [](const Session& session) { return session.how_to_read().converts_rgb; })
       .def_prop_ro("name", [](const Session& s) { return s.model().name; })
       .def_prop_ro("path", [](const Session& s) { return s.model().path.string(); })
       .def_prop_ro("family", [](const Session& s) { return s.model().family; })

@@ -75,8 +75,7 @@ auto of_picture(const Work& work) {
   }
 }
 
-Image decoded(const PictureSource& source, const std::string& name, bool exif) {
-  const DecodeOptions options{.exif = exif};
+Image decoded(const PictureSource& source, const std::string& name, const DecodeOptions& options) {
   if (const auto* path = std::get_if<std::filesystem::path>(&source)) return decode_image(*path, options);
   if (const auto* bytes = std::get_if<std::span<const std::byte>>(&source)) {
     return decode_image(*bytes, name, options);
@@ -103,6 +102,7 @@ Session::~Session() {
 
 const Model& Session::model() const { return state_->model; }
 const Labels& Session::labels() const { return state_->labels; }
+const Preprocess& Session::how_to_read() const { return state_->model.preprocess; }
 const Capabilities& Session::capabilities() const { return state_->device->device->capabilities(); }
 DType Session::dtype() const { return state_->dtype; }
 
@@ -164,7 +164,7 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
       encoded.push_back({.path = names[i], .bytes = *bytes});
     }
   }
-  DecodeQueueOptions ahead{.decode = {.exif = exif}};
+  DecodeQueueOptions ahead{.decode = decoding(s.model.preprocess, exif)};
   ahead.pictures_ahead = std::max<size_t>(ahead.pictures_ahead, 2 * batch);
   DecodeQueue queue(std::move(encoded), ahead);
 
@@ -214,7 +214,8 @@ PictureRows Session::pictures(const std::vector<PictureSource>& sources,
 }
 
 Picture Session::picture_of(const PictureSource& source, const std::string& name, bool exif) const {
-  return picture_for(decoded(source, name, exif), state_->model.config.channels);
+  return picture_for(decoded(source, name, decoding(state_->model.preprocess, exif)),
+                     state_->model.config.channels);
 }
 
 Session::Preprocessed Session::preprocess(const PictureSource& source, const std::string& name, bool exif) {
@@ -256,7 +257,7 @@ AttentionResult Session::attention(const PictureSource& source, const std::strin
   State& s = *state_;
   const ViTConfig& c = s.model.config;
   s.take_pictures(false);
-  const Image image = of_picture([&] { return decoded(source, name, exif); });
+  const Image image = of_picture([&] { return decoded(source, name, decoding(s.model.preprocess, exif)); });
   const PictureGeometry geometry =
       of_picture([&] { return picture_geometry(s.model.preprocess, image.height, image.width, name); });
   AttentionMapOptions options{.rollout = !choice.layer};

@@ -62,6 +62,8 @@ class Session {
 
   const Model& model() const;
   const Labels& labels() const;
+  // How the model's files become pixels, where the caller doesn't say it.
+  const Preprocess& how_to_read() const;
   const Capabilities& capabilities() const;
   DType dtype() const;
   // Shape and numbers of a tensor of the model's files, whether it is computed with or not.

@@ -39,10 +39,18 @@ def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array)
 
 
-def item(image: Any, exif: bool = False) -> Item:
+def _on_white(image: Any) -> Any:
+    from PIL import Image
+
+    clear = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB")
+
+
+def item(image: Any, exif: bool = False, white: bool = False) -> Item:
     """One picture: a path, a file's bytes, a PIL picture, an array or a torch tensor.
 
-    With ``exif`` a PIL picture is turned as its file says; files are turned where they are decoded.
+    With ``exif`` a PIL picture is turned as its file says, with ``white`` its one transparent color becomes
+    white; with files that is done where they are decoded.
     """
     if isinstance(image, bytes | bytearray | memoryview):
         return bytes(image)
@@ -54,7 +62,8 @@ def item(image: Any, exif: bool = False) -> Item:
                 from PIL import ImageOps
 
                 image = ImageOps.exif_transpose(image)
-            return np.asarray(image.convert("RGB"))
+            image = image.convert("RGB")
+            return np.asarray(_on_white(image) if white and image.info.get("transparency") is not None else image)
         except (OSError, ValueError, SyntaxError) as error:
             name = getattr(image, "filename", None) or None
             raise ImageError(f"{name or 'a picture'}: {error}", name) from error

@@ -73,7 +73,7 @@ class Attention:
     """
 
     def __init__(
-        self, model: Model, image: Any, exif: bool, weights: Floats, patches: Floats, overlay: NDArray[np.uint8]
+        self, model: Model, image: Any, exif: bool | None, weights: Floats, patches: Floats, overlay: NDArray[np.uint8]
     ) -> None:
         self._model, self._image, self._exif, self._overlay = model, image, exif, overlay
         self.weights, self.map = weights, patches
@@ -150,33 +150,38 @@ class Model:
 
     # Pictures.
 
+    def _turns(self, exif: bool | None) -> bool:
+        return self._session.exif if exif is None else exif
+
     def _rows(
-        self, images: list[Any], what: str, batch_size: int, exif: bool, progress: bool = False
+        self, images: list[Any], what: str, batch_size: int, exif: bool | None, progress: bool = False
     ) -> tuple[Floats, dict[int, ImageError]]:
         if batch_size < 1:
             raise Error(f"batch_size: found {batch_size}, expected 1 or more")
+        turn, white = self._turns(exif), self._session.white
         items: list[_inputs.Item] = []
         places: list[int] = []
         errors: dict[int, ImageError] = {}
         for place, image in enumerate(images):
             try:
-                items.append(_inputs.item(image, exif))
+                items.append(_inputs.item(image, turn, white))
                 places.append(place)
             except ImageError as error:
                 errors[place] = error
         with _progress.bar(progress, "pictures", len(items)) as bar:
-            rows, bad = self._session.pictures(items, what, batch_size, exif, bar.show if progress else None)
+            rows, bad = self._session.pictures(items, what, batch_size, turn, bar.show if progress else None)
         for index, sentence in bad:
             of = items[index]
             errors[places[index]] = ImageError(sentence, of if isinstance(of, str) else None)
         return rows, dict(sorted(errors.items()))
 
     def classify(
-        self, images: Any, *, top: int = 5, batch_size: int = 8, exif: bool = False, progress: bool = False
+        self, images: Any, *, top: int = 5, batch_size: int = 8, exif: bool | None = None, progress: bool = False
     ) -> list[list[Answer] | ImageError]:
         """What the model sees in pictures: the likeliest classes of each, the best first.
 
-        ``exif`` turns pictures as their files say; ``progress`` shows a bar, where tqdm is installed.
+        ``exif`` turns pictures as their files say, or not; left out, as the library does whose preprocessing
+        it is: transformers turns them, timm and torchvision don't. ``progress`` shows a bar, where tqdm is installed.
 
         A picture that can't be read is an :class:`vitrine.ImageError` in its place; the others are done.
 
@@ -209,7 +214,7 @@ class Model:
         *,
         batch_size: int = ...,
         tokens: bool = ...,
-        exif: bool = ...,
+        exif: bool | None = ...,
         errors: Literal["raise"] = ...,
         progress: bool = ...,
     ) -> Floats: ...
@@ -220,7 +225,7 @@ class Model:
         *,
         batch_size: int = ...,
         tokens: bool = ...,
-        exif: bool = ...,
+        exif: bool | None = ...,
         errors: Literal["return"],
         progress: bool = ...,
     ) -> Embeddings: ...
@@ -230,7 +235,7 @@ class Model:
         *,
         batch_size: int = 8,
         tokens: bool = False,
-        exif: bool = False,
+        exif: bool | None = None,
         errors: Literal["raise", "return"] = "raise",
         progress: bool = False,
     ) -> Floats | Embeddings:
@@ -260,7 +265,7 @@ class Model:
         *,
         batch_size: int = 8,
         what: str = "features",
-        exif: bool = False,
+        exif: bool | None = None,
         progress: bool = False,
     ) -> Iterator[Embeddings]:
         """Results of any number of pictures, some batches at a time, in order.
@@ -287,10 +292,11 @@ class Model:
                 bar.show(first + count)
                 yield Embeddings(rows, places, {first + i: error for i, error in bad.items()})
 
-    def preprocess(self, image: Any, *, exif: bool = False) -> Floats:
+    def preprocess(self, image: Any, *, exif: bool | None = None) -> Floats:
         """What the model would be given of a picture: ``[C, H, W]``, resized, cropped and normalised."""
         with _naming(image):
-            return self._session.preprocess(_inputs.item(image, exif), exif)
+            turn = self._turns(exif)
+            return self._session.preprocess(_inputs.item(image, turn, self._session.white), turn)
 
     # Numbers.
 
@@ -361,7 +367,7 @@ class Model:
         token: int | None = None,
         rollout: bool = False,
         full: bool = False,
-        exif: bool = False,
+        exif: bool | None = None,
     ) -> Attention:
         """Where the model looks in a picture.
 
@@ -391,7 +397,9 @@ class Model:
         if token is not None and not 0 <= token < s.tokens:
             raise Error(f"token: found {token}, expected 0 to {s.tokens - 1}")
         with _naming(image):
-            weights, patches, overlay = s.attention(_inputs.item(image, exif), number, head, token, full, exif)
+            turn = self._turns(exif)
+            picture = _inputs.item(image, turn, s.white)
+            weights, patches, overlay = s.attention(picture, number, head, token, full, turn)
         rows = s.tokens if full and token is None and number != int(self.config["depth"]) else 1
         shape = [rows, -1] if rows > 1 else [-1]
         weights = weights.reshape(shape if rollout else [heads, *shape[:-1], -1])

@@ -49,6 +49,26 @@ TEST_CASE("vitrine preprocess gives the libraries' bytes and numbers of picture 
   }
 }
 
+TEST_CASE("vitrine preprocess turns a picture as the profile's library does, and as it is told") {
+  test::test_device();
+  const test::TemporaryFolder folder;
+  const auto made = [&](const std::string& profile, std::vector<std::string> more) {
+    const std::string out = folder / "x.npy";
+    std::vector<std::string> arguments{pictures / "jpeg_exif_6.jpg", "--profile", profile, "--out", out};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = preprocess(arguments);
+    INFO(result.err);
+    REQUIRE(result.status == 0);
+    return test::fnv(NpyFile(out).data());
+  };
+  for (const char* profile : {"hf", "timm"}) {
+    INFO(profile);
+    const std::string turned = made(profile, {"--exif"}), stored = made(profile, {"--no-exif"});
+    CHECK(turned != stored);
+    CHECK(made(profile, {}) == (std::string(profile) == "hf" ? turned : stored));
+  }
+}
+
 TEST_CASE("vitrine preprocess does what a model's files ask for") {
   test::test_device();
   const test::TemporaryFolder folder;

@@ -110,7 +110,7 @@ TEST_CASE("a picture is turned by its EXIF data where that is wanted, as by vitr
           "classify", "--json", "--top",   "10",
           "--dtype",  "f32",    "--model", session->choice().options.model.string(),
           picture};
-      if (exif) arguments.push_back("--exif");
+      arguments.push_back(exif ? "--exif" : "--no-exif");
       const Json top = vitrine(arguments).front().at("top");
       const LookResult found = session->look(picture, progress, exif);
       CHECK(found.orientation == orientation);

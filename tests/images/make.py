@@ -8,7 +8,8 @@ name: adding one leaves the others alone. Run it after a change and commit what 
 
 In the manifest, `pictures` has for each file: its size; CRC-32s of convert("RGB")'s bytes, sixteen bands of rows
 (row 16*y//height tells the band), so that a difference has a place; for the smallest also the bytes;
-`turned` after ImageOps.exif_transpose, where that differs; `grey`, one CRC-32 of convert("L").
+`turned` after ImageOps.exif_transpose, where that differs; `white`, where that differs: of convert("RGB"), laid on white
+where something is transparent in it still, as transformers 5's convert_to_rgb does; `grey`, one CRC-32 of convert("L").
 `truncations` has three files and the lengths of those beginnings (every seventh, and the last twenty)
 that Pillow still takes for the whole picture; it refuses all others.
 """
@@ -82,6 +83,11 @@ def put(name, content, covers):
         turned = ImageOps.exif_transpose(opened).convert("RGB")
         if digest(turned) != digest(rgb) or turned.size != rgb.size:
             row["turned"] = {"width": turned.width, "height": turned.height, "rgb": digest(turned)}
+    if rgb.info.get("transparency") is not None:
+        clear = rgb.convert("RGBA")
+        white = digest(Image.alpha_composite(Image.new("RGBA", rgb.size, "white"), clear).convert("RGB"))
+        if white != row["rgb"]:
+            row["white"] = {"width": rgb.width, "height": rgb.height, "rgb": white}
     manifest.append(row)
 
 
@@ -267,6 +273,20 @@ def pngs():
     make("png_grey_transparent", "grey with a transparent value", 8, 0, before=chunk(b"tRNS", b"\0\x80"))
     make("png_rgb_transparent", "RGB with a transparent color, and a palette as a hint", 8, 2,
          before=palette[2] + chunk(b"tRNS", b"\0\1\0\2\0\3"))
+    for name, covers, depth, color, sample in (("png_grey_1_clear", "one bit, black is transparent", 1, 0, [0]),
+                                               ("png_grey_1_clear_white", "one bit, white is transparent", 1, 0, [1]),
+                                               ("png_grey_2_clear", "two bits, one level is transparent", 2, 0, [1]),
+                                               ("png_grey_2_clear_black", "two bits, black is transparent", 2, 0, [0]),
+                                               ("png_grey_16_clear", "16-bit grey with a transparent value", 16, 0, [0x1200])):
+        make(name, covers, depth, color, before=chunk(b"tRNS", struct.pack(f">{len(sample)}H", *sample)))
+    for depth in (8, 16):
+        spot = scene(f"png_rgb_{depth}_clear", 31, 23, 3, top=2 ** depth - 1)[5, 7].astype(int)
+        make(f"png_rgb_{depth}_clear", f"{depth} bits, a color that is there is transparent", depth, 2,
+             before=chunk(b"tRNS", struct.pack(">3H", *spot)))
+    make("png_palette_4_clear", "palette of 16 with one transparent entry, interlaced", 4, 3, interlace=True,
+         before=palette[4] + chunk(b"tRNS", b"\xff" * 5 + b"\0"))
+    make("png_palette_4_clear_two", "palette with two transparent entries, which Pillow drops", 4, 3,
+         before=palette[4] + chunk(b"tRNS", b"\0\xff\0"))
     make("png_gamma", "gamma and chromaticities, which nobody applies", 8, 2,
          before=chunk(b"gAMA", struct.pack(">I", 100000)) + chunk(b"sRGB", b"\0"))
     make("png_1x1", "a single pixel", 8, 6, 1, 1)

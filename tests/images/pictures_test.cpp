@@ -34,6 +34,17 @@ TEST_CASE("EXIF turns a picture on request only") {
   CHECK(turned == 10);  // seven ways in a JPEG, two places in a PNG, and a WebP
 }
 
+TEST_CASE("a PNG's one transparent color is white on request only") {
+  int changed = 0;
+  for (const Picture& picture : pictures()) {
+    if (picture.rgb.width * uint64_t{picture.rgb.height} > 100'000) continue;
+    INFO(picture.name << " (" << picture.covers << ")");
+    check_picture(decode_image(picture.path(), {.white = true}), picture.white);
+    changed += picture.white.bands != picture.rgb.bands ? 1 : 0;
+  }
+  CHECK(changed == 7);  // in palettes, greys and RGB
+}
+
 TEST_CASE("a picture as it is stored comes with the way to turn it") {
   int seen = 0;
   for (const Picture& picture : pictures()) {

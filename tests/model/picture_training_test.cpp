@@ -14,6 +14,7 @@
 #include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "train/data/picture_dataset.h"
 #include "train/evaluate.h"
 #include "train/run/training_run.h"
 
@@ -83,7 +84,7 @@ Rows classified(const Model& model, const std::filesystem::path& folder, uint64_
       *test::test_device().pipelines, model, model.preprocess, {.batch = batch},
       [&](uint64_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
   for (const std::filesystem::path& file : files) {
-    Image image = decode_image(file);
+    Image image = decode_image(file, decoding(model.preprocess));
     if (model.config.channels == 1) make_grey(image);
     runner.add({image.width, image.height, std::move(image.pixels)}, file.string());
   }

@@ -80,6 +80,10 @@ def torchvision_reference(size, resize, interpolation, numbers):
 def transformers_reference(size, short_side, resample, numbers):
     """As transformers does it: with its own code if it is there, else Pillow and its formulas."""
     def formulas(image):
+        # CLIP's and SigLIP's processors turn one transparent color white.
+        if resample == Image.Resampling.BICUBIC and image.info.get("transparency") is not None:
+            clear = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", clear.size, "white"), clear).convert("RGB")
         if short_side:
             short, long = sorted(image.size)
             other = int(size * long / short)
@@ -94,16 +98,18 @@ def transformers_reference(size, short_side, resample, numbers):
         return pixels, values.transpose(2, 0, 1)
 
     try:
-        from transformers import CLIPImageProcessor, SiglipImageProcessor, ViTImageProcessor
+        import transformers
     except ImportError:
         return formulas
+    # Those on Pillow's pictures: since version 5 they have names of their own.
+    on_pillow = lambda name: getattr(transformers, name + "ImageProcessorPil", None) or getattr(transformers, name + "ImageProcessor")
     square = {"height": size, "width": size}
     if short_side:
-        make = lambda **o: CLIPImageProcessor(size={"shortest_edge": size}, crop_size=square, **o)
+        make = lambda **o: on_pillow("CLIP")(size={"shortest_edge": size}, crop_size=square, **o)
     elif resample == Image.Resampling.BICUBIC:
-        make = lambda **o: SiglipImageProcessor(size=square, **o)
+        make = lambda **o: on_pillow("Siglip")(size=square, **o)
     else:
-        make = lambda **o: ViTImageProcessor(size=square, **o)
+        make = lambda **o: on_pillow("ViT")(size=square, **o)
     numbers_of, pixels_of = make(), make(do_rescale=False, do_normalize=False)
 
     def processors(image):

@@ -59,6 +59,7 @@ std::vector<Picture> pictures() {
   for (const nlohmann::json& row : manifest.at("pictures")) {
     Picture picture{.name = row.at("file"), .covers = row.at("covers"), .rgb = digest_of(row)};
     picture.turned = row.contains("turned") ? digest_of(row.at("turned")) : picture.rgb;
+    picture.white = row.contains("white") ? digest_of(row.at("white")) : picture.rgb;
     picture.grey = row.at("grey");
     picture.bytes = bytes_of(row.value("bytes", ""));
     list.push_back(std::move(picture));

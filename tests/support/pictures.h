@@ -24,6 +24,7 @@ struct Picture {
   std::string covers;  // what it is there for
   PictureDigest rgb;
   PictureDigest turned;        // by its EXIF orientation; the same as rgb where it has none
+  PictureDigest white;         // what is transparent on white; the same as rgb where nothing is
   uint32_t grey = 0;           // of convert("L")
   std::vector<uint8_t> bytes;  // RGB, of the smallest only
   std::filesystem::path path() const;

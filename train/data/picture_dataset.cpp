@@ -7,6 +7,10 @@
 
 namespace vitrine {
 
+DecodeOptions decoding(const Preprocess& preprocess, std::optional<bool> exif) {
+  return {.exif = exif.value_or(preprocess.exif), .white = preprocess.converts_rgb};
+}
+
 Picture picture_for(Image image, uint64_t channels) {
   if (channels == 1) make_grey(image);
   return {.width = image.width, .height = image.height, .pixels = std::move(image.pixels)};
@@ -58,7 +62,7 @@ std::shared_ptr<const Picture> PictureDataset::picture(uint64_t i) const {
   if (auto kept = this->kept(i)) return kept;
   auto decoded = as_data_file([&] {
     const EncodedPicture from = encoded(i);
-    Image image = decode_image(from.file, from.name);
+    Image image = decode_image(from.file, from.name, decoding(*preprocess_));
     require_geometry(image.height, image.width, from.name);
     return std::make_shared<const Picture>(picture_for(std::move(image), shape_.channels));
   });
@@ -85,7 +89,7 @@ PicturePatch PictureDataset::patch(uint64_t i, const ChooseArea& choose) const {
       require_geometry(height, width, from.name);
       return choose(height, width);
     };
-    ImagePart part = decode_part(from.file, from.name, {}, checked, buffers_->take());
+    ImagePart part = decode_part(from.file, from.name, decoding(*preprocess_), checked, buffers_->take());
     return {.picture = buffers_->share(picture_for(std::move(part.image), shape_.channels)),
             .top = part.top,
             .left = part.left};

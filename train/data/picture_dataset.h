@@ -25,6 +25,8 @@ auto as_data_file(const Work& work) {
 
 // As a model of this many channels looks at it.
 Picture picture_for(Image image, uint64_t channels);
+// How files become pixels where a preprocessing is going to take them; `exif` goes before what it says.
+DecodeOptions decoding(const Preprocess& preprocess, std::optional<bool> exif = {});
 
 class PictureDataset : public Dataset {
  public:

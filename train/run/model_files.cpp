@@ -21,9 +21,11 @@ void write_model_settings(const std::filesystem::path& folder, const ViTConfig& 
   if (config.classes > 0 && class_names.size() == config.classes) description["label_names"] = class_names;
   write_json("config.json", description);
   // transformers would make three channels of a grey picture, or one of a colored model's, where its class
-  // does so.
+  // does so. What that does to transparent colors nobody did in a training.
   nlohmann::ordered_json processor = hugging_face_json(preprocess);
-  processor["do_convert_rgb"] = config.channels == 3;
+  const bool colored = config.channels == 3;
+  processor["do_convert_rgb"] = colored;
+  if (preprocess.converts_rgb != colored) processor["vitrine"]["converts_rgb"] = preprocess.converts_rgb;
   write_json("preprocessor_config.json", processor);
 }
 

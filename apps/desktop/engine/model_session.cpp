@@ -64,7 +64,7 @@ std::vector<std::string> ModelSession::take_warnings() {
 
 LookResult ModelSession::look(const std::filesystem::path& path, Progress& progress, bool exif) {
   progress.say("reading " + shown(path.filename()));
-  Decoded stored = decode_stored(path);
+  Decoded stored = decode_stored(path, decoding(model().preprocess));
   Image picture = exif ? turned(std::move(stored.image), stored.orientation) : std::move(stored.image);
   LookResult result = look(std::move(picture), shown(path), progress);
   result.orientation = stored.orientation;

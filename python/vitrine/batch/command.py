@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--dtype", choices=("float16", "float32"), default="float16", help="of the numbers that are written")
     add("--normalize", action="store_true", help="rows of length 1")
     add("--column", metavar="NAME", help="the pictures' column in Parquet files that have several")
-    add("--exif", action="store_true", help="turn pictures as their EXIF says")
+    add("--exif", action=argparse.BooleanOptionalAction, help="turn pictures as their EXIF says, or not; else as the model's library")
     add("--precision", choices=("auto", "f32", "f16"), default="auto", help="of the computation")
     add("--image-size", type=int, metavar="PIXELS", help="of other images than the model's own")
     add("--profile", metavar="NAME", help="another preprocessing")

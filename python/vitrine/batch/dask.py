@@ -51,7 +51,7 @@ class _Call:
     names: ModelNames
     device: int | str | None
     batch_size: int
-    exif: bool
+    exif: bool | None
 
     def model(self) -> vitrine.Model:
         return opened(self.names, self.device)
@@ -61,7 +61,7 @@ class _Call:
 
 
 def _call(
-    model: str, device: int | str | None, batch_size: int, exif: bool, precision: str, options: dict[str, Any]
+    model: str, device: int | str | None, batch_size: int, exif: bool | None, precision: str, options: dict[str, Any]
 ) -> _Call:
     return _Call(ModelNames(str(model), precision, **options), device, batch_size, exif)
 
@@ -78,7 +78,7 @@ def embed_bag(
     *,
     device: int | str | None = None,
     batch_size: int = 8,
-    exif: bool = False,
+    exif: bool | None = None,
     precision: str = "auto",
     **options: Any,
 ) -> Any:
@@ -149,7 +149,7 @@ def embed_dataframe(
     output: str = "embedding",
     device: int | str | None = None,
     batch_size: int = 8,
-    exif: bool = False,
+    exif: bool | None = None,
     precision: str = "auto",
     **options: Any,
 ) -> Any:

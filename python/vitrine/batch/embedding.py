@@ -76,7 +76,7 @@ def embed(
     dtype: Literal["float16", "float32"] = "float16",
     normalize: bool = False,
     column: str | None = None,
-    exif: bool = False,
+    exif: bool | None = None,
     precision: Literal["auto", "f32", "f16"] = "auto",
     image_size: int | tuple[int, int] | None = None,
     profile: str | None = None,

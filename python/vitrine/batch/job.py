@@ -37,7 +37,7 @@ class Options:
     dtype: str
     normalize: bool
     column: str | None
-    exif: bool
+    exif: bool | None
 
     def to_json(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

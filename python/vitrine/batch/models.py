@@ -37,7 +37,7 @@ def opened(names: ModelNames, device: int | str | None = None) -> vitrine.Model:
         return _models[names, device]
 
 
-def embeddings(model: vitrine.Model, pictures: Sequence[Any], batch_size: int, exif: bool) -> vitrine.Embeddings:
+def embeddings(model: vitrine.Model, pictures: Sequence[Any], batch_size: int, exif: bool | None) -> vitrine.Embeddings:
     """Rows of pictures of which some may be missing (None): those are errors beside the others."""
     there = [i for i, picture in enumerate(pictures) if picture is not None]
     found = model.embed([pictures[i] for i in there], batch_size=batch_size, exif=exif, errors="return")

@@ -63,7 +63,7 @@ class Embedder:
         output: str = "embedding",
         device: int | str | None = None,
         batch_size: int = 8,
-        exif: bool = False,
+        exif: bool | None = None,
         precision: str = "auto",
         **options: Any,
     ) -> None:

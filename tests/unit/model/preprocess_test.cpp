@@ -15,6 +15,7 @@
 #include "runtime/util/json.h"
 #include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
+#include "train/data/picture_dataset.h"
 
 namespace vitrine {
 namespace {
@@ -184,6 +185,33 @@ TEST_CASE("the processors of BEiT and DINOv3 are read, and what DINOv3's does ot
   CHECK(dinov3.filter == Filter::bilinear);
   CHECK(dinov3.mean == std::vector{0.485, 0.456, 0.406});
   CHECK(dinov3.remark.find("up to a level") != std::string::npos);
+}
+
+TEST_CASE("files become pixels as each library's loader has it") {
+  for (const char* name : {"hf", "clip-fast", "siglip", "naflex", "hf-deit", "hf-dinov2", "hf-dinov3-fast"}) {
+    INFO(name);
+    const Preprocess p = profile_named(name, 224, 224);
+    CHECK(decoding(p).exif);
+    CHECK_FALSE(decoding(p, false).exif);
+  }
+  for (const char* name : {"timm", "torchvision", "grey"}) {
+    INFO(name);
+    const Preprocess p = profile_named(name, 224, 224);
+    CHECK_FALSE(decoding(p).exif);
+    CHECK(decoding(p, true).exif);
+  }
+  for (const char* name : {"clip", "clip-fast", "siglip", "hf-dinov2"})
+    CHECK(decoding(profile_named(name, 224, 224)).white);
+  for (const char* name : {"hf", "hf-deit", "hf-dinov3", "naflex", "timm", "torchvision"})
+    CHECK_FALSE(decoding(profile_named(name, 224, 224)).white);
+  const auto white = [](Json json) {
+    return decoding(read_hugging_face_preprocess(json, "", "p.json")).white;
+  };
+  CHECK(white({{"image_processor_type", "BitImageProcessor"}}));
+  CHECK_FALSE(white({{"image_processor_type", "BeitImageProcessor"}}));
+  CHECK_FALSE(white({{"image_processor_type", "CLIPImageProcessor"}, {"do_convert_rgb", false}}));
+  CHECK(white({{"image_processor_type", "ViTImageProcessor"}, {"do_convert_rgb", true}}));
+  CHECK_FALSE(white({{"image_processor_type", "ViTImageProcessor"}, {"do_convert_rgb", nullptr}}));
 }
 
 TEST_CASE("only what a processor of transformers does is there on PyTorch") {
