@@ -57,12 +57,27 @@ def test_exif_stays_with_an_attention(digits: vitrine.Model, tmp_path: Path) -> 
     exif[0x0112] = 6
     picture.save(tmp_path / "turned.png", exif=exif)
     upright = digits.attention(picture.transpose(Image.Transpose.ROTATE_270))
-    # A PIL picture is turned as its file says, too.
+    # A PIL picture is turned as its file says, too; the digits' preprocessing is of a library that turns.
     for turned in (tmp_path / "turned.png", Image.open(tmp_path / "turned.png")):
         found = digits.attention(turned, exif=True)
         np.testing.assert_array_equal(np.asarray(found.overlay()), np.asarray(upright.overlay()))
         np.testing.assert_array_equal(found.rollout().map, upright.rollout().map)
-        assert digits.attention(turned).overlay().size != upright.overlay().size
+        np.testing.assert_array_equal(digits.attention(turned).map, upright.map)
+        stored = digits.attention(turned, exif=False)
+        assert stored.overlay().size != upright.overlay().size
+
+
+def test_a_transparent_color_is_white_where_a_processor_converts(tmp_path: Path) -> None:
+    # A palette whose second entry is transparent: SigLIP's processor makes it white, ViT's leaves its color.
+    picture = Image.fromarray(np.random.default_rng(2).integers(0, 3, (32, 32), np.uint8), "P")
+    picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    picture.save(tmp_path / "clear.png", transparency=1)
+    small = ["dim=32", "heads=2", "depth=1", "image_size=32", "patch_size=16"]
+    for profile, white in (("siglip", True), ("hf", False)):
+        model = vitrine.load(arch="vit_tiny_patch16_224", overrides=small, profile=profile)
+        values = model.preprocess(tmp_path / "clear.png")
+        assert bool((values.min(axis=0) == 1).any()) == white
+        np.testing.assert_array_equal(model.preprocess(Image.open(tmp_path / "clear.png")), values)
 
 
 def test_progress(digits: vitrine.Model, samples: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

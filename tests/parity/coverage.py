@@ -162,7 +162,8 @@ def main():
     arguments = parser.parse_args()
     arguments.vitrine = arguments.vitrine.resolve()
     scratch = arguments.scratch / "coverage"
-    scratch.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)  # of one that was stopped
+    scratch.mkdir(parents=True)
     table, wrong = Table(arguments.table), 0
     for library in arguments.library.split(","):
         if library == "timm":
