@@ -5,7 +5,7 @@
 
 Takes tests/images/pictures and makes larger ones (JPEG in every subsampling, grey, CMYK, progressive; PNG with
 palettes, 16 bits, alpha, interlaced; WebP; 1x1 to 4000x3000). Each goes through a bilinear and a bicubic profile:
-the resized picture must equal what Pillow made of Image.open(...).convert("RGB"), byte for byte, and the numbers
+the resized picture must equal what Pillow 11 made of Image.open(...).convert("RGB"), byte for byte, and the numbers
 the library's, to the last bit. Prints a line a picture and the largest differences, which must be 0. With
 transformers on PYTHONPATH its processors are the reference of hf, clip and siglip; else Pillow and their formulas.
 """
@@ -133,7 +133,8 @@ def reference(profile, size):
 
 
 def run_vitrine(program, picture, profile, size, stage, out):
-    command = [program, "preprocess", str(picture), "--profile", profile, "--size", str(size), "--stage", stage, "--out", str(out)]
+    command = [program, "preprocess", str(picture), "--no-exif", "--profile", profile, "--size", str(size), "--stage", stage,
+               "--out", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return np.load(out)
 

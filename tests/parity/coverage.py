@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Which architectures of timm and transformers Vitrine computes as they do, and what it says of the others.
 
-  coverage.py SCRATCH --vitrine build/release/vitrine [--library timm,transformers] [--only PATTERN,...] [--table docs/coverage.md]
+  coverage.py SCRATCH --vitrine build/release/vitrine [--library timm,transformers] [--only PATTERN,...]
+              [--columns HEADING,...] [--table docs/coverage.md]
 
 Each is made with random weights (of timm's with two blocks), saved as its library saves it, computed by the library in
 float64 and by `vitrine run` in f32 and in f16, and compared: right (at most 2e-5 of the largest number, 5e-3 in f16), wrong, or
 refused, with Vitrine's sentence. timm's are opened once more by their weights alone, where nothing says the architecture: those
 are right, asked about, or refused. Nothing is downloaded; SCRATCH is emptied after each model. The table keeps its rows of what
---library and --only leave out, and is written after each model, so that whoever stops may go on.
+--library and --only leave out, and of timm's the cells that --columns leaves out; it is written after each model, so
+that whoever stops may go on.
 """
 
 import argparse
@@ -55,7 +57,7 @@ def too_large(model, program, scratch):
     return verdict, verdict, verdict
 
 
-def cover_timm(name, program, scratch):
+def cover_timm(name, program, scratch, columns):
     arguments = {"depth": 2}
     if name.startswith("cait"):
         arguments["depth_token_only"] = 1
@@ -84,23 +86,24 @@ def cover_timm(name, program, scratch):
     image = scratch / "image.npy"
     np.save(image, np.random.default_rng(0).standard_normal((1, *cfg["input_size"])).astype(np.float32))
     output = scratch / "output.npy"
-    got = run(program, folder, image, output)
-    half = run(program, folder, image, output, extra=IN_F16)
-    bare = run(program, folder / "model.safetensors", image, output)
-    if bare[0] is None and "--image-size" in bare[2]:  # which no tensor of a model without a position table shows
+    run_of = lambda heading, *options, **more: run(program, *options, output, **more) if heading in columns else None
+    got = run_of("with config.json", folder, image)
+    half = run_of("in f16", folder, image, extra=IN_F16)
+    bare = run_of("weights alone", folder / "model.safetensors", image)
+    if bare and bare[0] is None and "--image-size" in bare[2]:  # which no tensor of a model without a position table shows
         bare = run(program, folder / "model.safetensors", image, output, extra=("--image-size", "x".join(map(str, cfg["input_size"][1:]))))
     wanted = None
-    if got[0] is not None or bare[0] is not None:
+    if any(given and given[0] is not None for given in (got, bare, half)):
         with torch.no_grad():
             wanted = model.double()(torch.from_numpy(np.load(image)).double()).numpy()
     return judge(got, wanted), judge(bare, wanted), judge(half, wanted, F16_LIMIT)
 
 
-def covered(function, name, arguments, scratch):
+def covered(function, name, columns, arguments, scratch):
     for old in scratch.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     try:
-        return function(name, arguments.vitrine, scratch)
+        return function(name, arguments.vitrine, scratch, *([columns] if function is cover_timm else []))
     except Exception as error:  # the library's own; said in the table
         return (("not made", f"{type(error).__name__}: {error}".splitlines()[0][:120]),)
 
@@ -158,6 +161,7 @@ def main():
     parser.add_argument("--vitrine", type=pathlib.Path, required=True)
     parser.add_argument("--library", default="timm,transformers")
     parser.add_argument("--only", default="*")
+    parser.add_argument("--columns", default=",".join(LIBRARIES["timm"][2]), help="of timm's; transformers' are all computed")
     parser.add_argument("--table", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.vitrine = arguments.vitrine.resolve()
@@ -172,10 +176,11 @@ def main():
             names = [name for name in coverage_transformers.NAMES if fits(name, arguments.only)]
         _, function, columns = LIBRARIES[library]
         for name in names:
-            verdicts = covered(function, name, arguments, scratch)
-            cells = [cell(verdict) for verdict in (verdicts * len(columns))[:len(columns)]]
+            verdicts = (covered(function, name, arguments.columns.split(","), arguments, scratch) * len(columns))[:len(columns)]
+            before = table.rows[library].get(name, ["not run"] * len(columns))
+            cells = [cell(verdict) if verdict else old for verdict, old in zip(verdicts, before)]
             print(name, *cells, sep="\t", flush=True)
-            wrong += any(state == "wrong" for state, _ in verdicts)
+            wrong += any(verdict and verdict[0] == "wrong" for verdict in verdicts)
             table.rows[library][name] = cells
             table.write()
         print(*table.counts(library), sep="\n", file=sys.stderr)

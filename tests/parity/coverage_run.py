@@ -33,6 +33,8 @@ def run(program, model, image, output, what=None, extra=()):
 
 
 def judge(got, wanted, limit=LIMIT):
+    if got is None:
+        return None
     if got[0] is None:
         said = got[2].split(".safetensors: ")[-1].split("config.json: ")[-1].removeprefix("vitrine: ")
         return ("asked" if "--set" in said else "refused"), said
