@@ -93,8 +93,18 @@ void ConstantUploader::add(const ConstantParts& parts, DType dtype, const Dispat
       // No descriptor can begin at any offset: where the place is not aligned, convert elsewhere and copy.
       const bool aligned = place.offset % alignment_ == 0;
       const BufferSlice converted = aligned ? place : region(batch, place.bytes);
-      const Lowered lowered = lower_conversion(staged_dtype, dtype, count, device_.capabilities());
-      for (const Dispatch& step : lowered.dispatches) dispatch(batch, step, raw, converted);
+      // In pieces that can be bound, of which each begins where a descriptor may.
+      const uint64_t largest = std::max(size_of(staged_dtype), size_of(dtype));
+      const uint64_t most = device_.capabilities().max_storage_range / largest / alignment_ * alignment_;
+      for (uint64_t first = 0; first < count; first += most) {
+        const uint64_t piece = std::min(most, count - first);
+        const auto of_piece = [&](const BufferSlice& all, DType type) {
+          return BufferSlice{all.buffer, all.offset + first * size_of(type), piece * size_of(type)};
+        };
+        const Lowered lowered = lower_conversion(staged_dtype, dtype, piece, device_.capabilities());
+        for (const Dispatch& step : lowered.dispatches)
+          dispatch(batch, step, of_piece(raw, staged_dtype), of_piece(converted, dtype));
+      }
       if (!aligned) {
         barrier(batch);
         copy(batch, converted, place);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/ops/elementwise/binary.h"
+#include "runtime/ops/moves/slice.h"
 #include "runtime/ops/products/matmul.h"
 #include "runtime/util/error.h"
 #include "tests/support/constants.h"
@@ -293,6 +294,27 @@ TEST_CASE("an executable that can't be recorded leaves no semaphore behind") {
   CHECK(semaphores == 0);
   vk.vkCreateSemaphore = create_semaphore;
   vk.vkDestroySemaphore = destroy_semaphore;
+  require_no_validation_messages();
+}
+
+TEST_CASE("a constant that can't be bound whole is converted in pieces") {
+  TestDevice& device = test_device();
+  const uint64_t range = device.device->capabilities().max_storage_range;
+  if (!device.device->capabilities().supports(Need::storage16)) SKIP("the device has no 16-bit storage");
+  if (range > 256u << 20) SKIP("the device binds " << range << " bytes, more than this test makes");
+  HostTensor tensor{{range / 4 + 1003}, DType::f32, {}};
+  for (uint64_t i = 0; i < tensor.shape[0]; ++i) tensor.values.push_back(static_cast<double>(i % 2039));
+  auto graph = std::make_shared<Graph>();
+  const ValueId constant = graph->constant("c", tensor.shape, DType::f16);
+  const uint64_t end = tensor.shape[0], middle = range / 4 - 500;
+  graph->output(slice(*graph, "last", constant, 0, middle, end), "y");
+  Parts source({tensor});
+  WeightStore weights(*device.pipelines, source);
+  Executable executable(weights, make_plan(graph, device.device->capabilities()));
+  executable.run();
+  const std::vector<double> expected(tensor.values.begin() + static_cast<std::ptrdiff_t>(middle),
+                                     tensor.values.end());
+  CHECK(read(executable) == expected);  // whole numbers below 2048 are f16's
   require_no_validation_messages();
 }
 
