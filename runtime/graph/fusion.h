@@ -77,7 +77,7 @@ struct FusedGraph {
   std::shared_ptr<const Graph> graph;  // the given one where nothing was to be done
   std::vector<std::string> changes;    // one sentence each, in the order in which they were made
 };
-// Without a device, as all of them like it.
+// Without a device, rules that only some devices gain by are left out.
 FusedGraph fuse(std::shared_ptr<const Graph> graph, const FusionSet& rules,
                 const Capabilities* device = nullptr);
 
