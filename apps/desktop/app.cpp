@@ -110,7 +110,9 @@ void App::update() {
       worker->run_ui_tasks();
       while (auto error = worker->take_error()) notices_.say_error(std::move(*error));
     }
-    library_.turn_by_exif(here.looking.turns_by_exif());
+    // While a model is loaded thumbnails stay as they are: the next one turns them or not.
+    if (here.looking.has_model() || here.looking.asked_exif())
+      library_.turn_by_exif(here.looking.turns_by_exif());
     for (std::string& warning : here.looking.take_warnings()) notices_.say_error(std::move(warning));
     here.looking.update(screen_.view());
   } catch (const Error& error) {
