@@ -6,6 +6,7 @@ names (keys' biases masked, periods in bf16), in f32 and f16, at three image siz
 limit is passed, as by 32 blocks of random weights, what counts is whether transformers' own f16 is further off.
 """
 import argparse
+import copy
 import json
 import pathlib
 import subprocess
@@ -75,10 +76,8 @@ class Pooled:
 
 def in_half(pooled, seen, wanted):
     """How far the library's own f16 is off."""
-    weights = {key: value.clone() for key, value in pooled.model.state_dict().items()}
     with torch.no_grad():
-        half = Pooled(pooled.model.half())(torch.from_numpy(seen).half()).float().numpy()
-    pooled.model.float().load_state_dict(weights)
+        half = Pooled(copy.deepcopy(pooled.model).half())(torch.from_numpy(seen).half()).float().numpy()
     return float(np.abs(half - wanted).max() / np.abs(wanted).max())
 
 

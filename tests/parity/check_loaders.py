@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 import transformers
-from make_preprocess_fixture import PROFILES, profile_transform
+from make_preprocess_fixture import class_of, profile_config, profile_transform
 from transformers.image_utils import load_image
 
 PICTURES = pathlib.Path(__file__).parents[1] / "images" / "pictures"
@@ -30,19 +30,9 @@ SIZE = 224
 
 
 def processor(profile, fast):
-    """As PROFILES has it for this size, of the class that works on Pillow's pictures or on PyTorch's."""
-    config = {**PROFILES[profile][1]}
-    name = config.pop("image_processor_type", None) or config.pop("feature_extractor_type").replace("FeatureExtractor", "ImageProcessor")
-    square = {"height": SIZE, "width": SIZE}
-    if profile == "hf-deit":
-        config |= {"size": SIZE * 256 // 224, "crop_size": SIZE}
-    elif profile == "hf-dinov2":
-        config |= {"size": {"shortest_edge": SIZE * 256 // 224}, "crop_size": SIZE}
-    elif profile == "clip":
-        config |= {"size": {"shortest_edge": SIZE}, "crop_size": square}
-    else:
-        config |= {"size": square}
-    made = getattr(transformers, name + ("" if fast else "Pil")).from_dict(config)
+    """Of the class that works on Pillow's pictures or on PyTorch's."""
+    config = profile_config(profile, SIZE)
+    made = getattr(transformers, class_of(config) + ("" if fast else "Pil")).from_dict(config)
     return lambda path: np.asarray(made(load_image(str(path)), return_tensors="np")["pixel_values"][0])
 
 

@@ -68,10 +68,13 @@ TIMM = {
 }
 
 
+def class_of(config):
+    return config.get("image_processor_type") or config["feature_extractor_type"].replace("FeatureExtractor", "ImageProcessor")
+
+
 def hugging_face(name, config):
     import transformers
-    cls = config.get("image_processor_type") or config["feature_extractor_type"].replace("FeatureExtractor", "ImageProcessor")
-    processor = getattr(transformers, cls).from_dict(config)
+    processor = getattr(transformers, class_of(config)).from_dict(config)
     return lambda picture: processor(picture, return_tensors="np")["pixel_values"][0]
 
 
@@ -109,13 +112,10 @@ PROFILES = {
 }
 
 
-def profile_transform(name, size):
-    library, config = PROFILES[name]
-    if library == "torchvision":
-        return torchvision_transform(size) if name == "torchvision" else grey_transform(size)
-    config = dict(config)
+def profile_config(name, size):
+    config = dict(PROFILES[name][1])
     if name == "timm":
-        return timm_transform(name, config | {"input_size": [3, size, size]})
+        return config | {"input_size": [3, size, size]}
     if name == "hf-deit":
         config |= {"size": size * 256 // 224, "crop_size": size}
     elif name == "hf-dinov2":
@@ -124,7 +124,13 @@ def profile_transform(name, size):
         config["size"] = {"height": size, "width": size} if name == "siglip" else size
         if "crop_size" in config:
             config["crop_size"] = size
-    return hugging_face(name, config)
+    return config
+
+
+def profile_transform(name, size):
+    if PROFILES[name][0] == "torchvision":
+        return torchvision_transform(size) if name == "torchvision" else grey_transform(size)
+    return (timm_transform if name == "timm" else hugging_face)(name, profile_config(name, size))
 
 
 def results(transform, sizes, seed):

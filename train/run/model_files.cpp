@@ -21,7 +21,7 @@ void write_model_settings(const std::filesystem::path& folder, const ViTConfig& 
   if (config.classes > 0 && class_names.size() == config.classes) description["label_names"] = class_names;
   write_json("config.json", description);
   // transformers would make three channels of a grey picture, or one of a colored model's, where its class
-  // does so. What that does to transparent colors nobody did in a training.
+  // does so. What becomes of transparent colors is as it was in the training.
   nlohmann::ordered_json processor = hugging_face_json(preprocess);
   const bool colored = config.channels == 3;
   processor["do_convert_rgb"] = colored;
