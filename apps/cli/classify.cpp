@@ -66,13 +66,7 @@ void classify_by_labels(const ClassifyFlags& flags, const CommonOptions& common)
                 "found --labels without --model, expected a CLIP or SigLIP that reads them");
   }
   const Model model = open_picture_model(flags.stream.model, flags.stream.picture, common, true);
-  const TextModel text = open_texts(model.path);
-  const uint64_t width = model.config.feature_width();
-  if (model.config.classes != 0 || width != text.config.width) {
-    throw Error(ErrorCode::bad_file, shown(model.name) + ": found pictures' vectors of " +
-                                         std::to_string(width) + " numbers, expected " +
-                                         std::to_string(text.config.width) + " as of texts");
-  }
+  const TextModel text = open_text_model_of(model, warn);
   std::vector<float> vectors;
   const auto read_labels = [&](PipelineStore& pipelines) {
     TextRunner runner(pipelines, text, text_runner_options(flags.stream.model));

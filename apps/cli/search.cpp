@@ -1,6 +1,5 @@
 // vitrine search: which embedded pictures are most like a text or a picture.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -85,17 +84,7 @@ void search(const SearchFlags& flags, const CommonOptions& common) {
                                          " as the model gives");
   }
   normalize(query);
-  std::vector<float> cosines;
-  for (uint64_t row = 0; row < shape[0]; ++row) {
-    double dot = 0, square = 0;
-    for (uint64_t i = 0; i < shape[1]; ++i) {
-      const double value = static_cast<double>(rows[row * shape[1] + i]);
-      dot += value * static_cast<double>(query[i]);
-      square += value * value;
-    }
-    cosines.push_back(static_cast<float>(square == 0 ? 0 : dot / std::sqrt(square)));
-  }
-  for (const TopAnswer& found : top_answers(cosines, flags.top, Labels(names))) {
+  for (const TopAnswer& found : top_answers(cosines(rows, query), flags.top, Labels(names))) {
     if (flags.json) {
       nlohmann::ordered_json line;
       line["row"] = found.index;

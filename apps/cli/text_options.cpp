@@ -10,16 +10,6 @@
 #include "runtime/util/text.h"
 
 namespace vitrine::cli {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r\n";
-  const size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-}  // namespace
 
 void add_text_model_flags(CLI::App& command, ModelFlags& flags) {
   command
@@ -46,12 +36,13 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> labels_of(const char* option, const std::string& text) {
-  const bool file = path_exists(text) && !is_folder(text);
   std::vector<std::string> labels;
-  const std::vector<std::string> lines = file ? lines_of(text) : std::vector<std::string>{};
-  for (const std::string_view part :
-       file ? std::vector<std::string_view>(lines.begin(), lines.end()) : split(text, ',')) {
-    if (const std::string_view label = trimmed(part); !label.empty()) labels.emplace_back(label);
+  if (path_exists(text) && !is_folder(text)) {
+    for (const std::string& line : lines_of(text)) {
+      if (const std::string_view label = trimmed(line); !label.empty()) labels.emplace_back(label);
+    }
+  } else {
+    labels = labels_in(text);
   }
   if (labels.empty()) {
     throw Error(ErrorCode::usage,

@@ -117,6 +117,26 @@ double read_number(const TensorFiles& files, const std::string& name) {
 
 }  // namespace
 
+bool has_text_tower(const Model& model) {
+  const std::filesystem::path config = model.path / "config.json";
+  if (model.config.classes != 0 || model.path.empty() || !is_folder(model.path) || !path_exists(config))
+    return false;
+  const Json json = read_json(config);
+  const auto type = JsonObject(json, shown(config)).text("model_type");
+  return type == "clip" || type == "siglip";
+}
+
+TextModel open_text_model_of(const Model& model, Warn warn) {
+  TextModel text = open_text_model(model.path, std::move(warn));
+  const uint64_t width = model.config.feature_width();
+  if (model.config.classes != 0 || width != text.config.width) {
+    throw Error(ErrorCode::bad_file, shown(model.name) + ": found pictures' vectors of " +
+                                         std::to_string(width) + " numbers, expected " +
+                                         std::to_string(text.config.width) + " as of texts");
+  }
+  return text;
+}
+
 TextModel open_text_model(const std::filesystem::path& model, Warn warn) {
   const bool there = path_exists(model);
   const std::filesystem::path path =

@@ -7,6 +7,7 @@
 #include "model/run/runner.h"
 #include "runtime/tune/choice_store.h"
 #include "runtime/util/error.h"
+#include "runtime/util/split.h"
 #include "runtime/util/text.h"
 
 namespace vitrine {
@@ -88,17 +89,26 @@ std::vector<float> TextRunner::run(const std::vector<std::string>& texts) {
   return results;
 }
 
+std::vector<std::string> labels_in(std::string_view text) {
+  std::vector<std::string> labels;
+  for (const std::string_view part : split(text, ',')) {
+    if (const std::string_view label = trimmed(part); !label.empty()) labels.emplace_back(label);
+  }
+  return labels;
+}
+
+std::string with_label(std::string pattern, std::string_view label) {
+  for (size_t at = pattern.find("{}"); at != std::string::npos; at = pattern.find("{}", at + label.size()))
+    pattern.replace(at, 2, label);
+  return pattern;
+}
+
 std::vector<float> label_vectors(TextRunner& runner, const std::vector<std::string>& labels,
                                  const std::vector<std::string>& templates) {
   std::vector<std::string> texts;
   for (const std::string& label : labels) {
     if (templates.empty()) texts.push_back(label);
-    for (std::string text : templates) {
-      for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + label.size())) {
-        text.replace(at, 2, label);
-      }
-      texts.push_back(std::move(text));
-    }
+    for (const std::string& pattern : templates) texts.push_back(with_label(pattern, label));
   }
   std::vector<float> vectors = runner.run(texts);
   if (labels.empty()) return vectors;

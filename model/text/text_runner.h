@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/text/text_tower.h"
@@ -38,6 +39,12 @@ class TextRunner {
 
 // Which of its own tokens a text's vector is taken from. Error(bad_file) where the tokenizer gave no end.
 uint64_t pooled_token(const TextConfig& config, std::span<const uint32_t> ids, const std::string& text);
+
+// What stands between commas, without white space around it and without empty ones.
+std::vector<std::string> labels_in(std::string_view text);
+
+// The template with the label in every place of {}.
+std::string with_label(std::string pattern, std::string_view label);
 
 // A row a label, of length 1: the mean over the templates of the vectors, each of length 1, of the texts that
 // are made by putting the label where a template has {}. Without templates the label is the text.

@@ -56,6 +56,20 @@ std::vector<float> TextModel::logits(std::span<const float> picture, std::span<c
   return result;
 }
 
+std::vector<float> cosines(std::span<const float> rows, std::span<const float> vector) {
+  std::vector<float> result;
+  for (size_t at = 0; at < rows.size(); at += vector.size()) {
+    double dot = 0, square = 0;
+    for (size_t i = 0; i < vector.size(); ++i) {
+      const double value = static_cast<double>(rows[at + i]);
+      dot += value * static_cast<double>(vector[i]);
+      square += value * value;
+    }
+    result.push_back(static_cast<float>(square == 0 ? 0 : dot / std::sqrt(square)));
+  }
+  return result;
+}
+
 std::vector<float> TextModel::probabilities(std::span<const float> logits) const {
   std::vector<double> values(logits.begin(), logits.end());
   if (config.kind == TextKind::siglip) {

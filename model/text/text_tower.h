@@ -55,11 +55,20 @@ struct TextModel {
   std::vector<float> probabilities(std::span<const float> logits) const;
 };
 
+// Whether there are texts to be compared with what the model makes of pictures: a CLIP or SigLIP with both
+// towers. Its tokenizer may still turn out to be one that isn't read.
+bool has_text_tower(const Model& model);
+
 // From a folder with config.json, the weights and a tokenizer, or the name of one in Hugging Face's cache.
 // Throws Error(bad_file) for anything else than transformers' CLIP or SigLIP, by name.
 TextModel open_text_model(const std::filesystem::path& model, Warn warn = {});
+// The one beside the tower that pictures go through. Error(bad_file) where their vectors are of other widths.
+TextModel open_text_model_of(const Model& model, Warn warn = {});
 
 // Divides by the length, in f64; zeros stay.
 void normalize(std::span<float> vector);
+// Of rows of any length, each as wide as the vector, with that vector of length 1; a row of zeros is like
+// nothing: 0.
+std::vector<float> cosines(std::span<const float> rows, std::span<const float> vector);
 
 }  // namespace vitrine

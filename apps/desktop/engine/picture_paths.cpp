@@ -8,6 +8,7 @@
 
 #include "images/picture_files.h"
 #include "runtime/util/error.h"
+#include "runtime/util/split.h"
 #include "runtime/util/system.h"
 #include "runtime/util/text.h"
 
@@ -21,12 +22,6 @@ constexpr std::string_view blanks = " \t\r\n\v\f";
 // Where folders end with a backslash, it says nothing of what follows, and addresses have a slash before the
 // drive.
 constexpr bool backslashes_are_folders = fs::path::preferred_separator == '\\';
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
