@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "model/look/patch_features.h"
 #include "runtime/ops/attention/attention_rows.h"
 #include "runtime/ops/explain/attention_heat.h"
 #include "runtime/ops/explain/attention_rollout.h"
@@ -61,7 +62,7 @@ PictureView::PictureView(PipelineStore& pipelines, const Model& model, Preproces
       capacity_(PictureCapacity::covering({}, largest_)),
       guard_(
           pipelines, model, [this](uint64_t) { return picture_options(); }, options_.plan, options_.warn),
-      weights_(pipelines, *model.constants) {
+      weights_(std::make_shared<WeightStore>(pipelines, *model.constants)) {
   require_size(preprocess_, model.config.image_height, model.config.image_width);
   if (const auto reason = refuses_to_draw(model.config))
     throw Error(ErrorCode::usage, shown(model.name) + ": " + *reason);
@@ -132,6 +133,7 @@ Plan PictureView::plan_of(std::shared_ptr<const Graph> graph) const {
 // How far the plans of all that is asked for later read behind a state, once it is known which there are.
 uint64_t PictureView::tail_of_looks() const {
   uint64_t tail = std::max(plan_of(features_graph()).tail_bytes, plan_of(rollout_graph()).tail_bytes);
+  if (options_.patch_features) tail = std::max(tail, plan_of(patch_features_graph()).tail_bytes);
   const auto add = [&](const HeatChoice& choice) {
     tail = std::max(tail, plan_of(painter_graph(painter_of(choice))).tail_bytes);
   };
@@ -151,7 +153,7 @@ std::unique_ptr<Executable> PictureView::make(Plan plan, const GoOn& preparing) 
       states_->make(state.name, state.bytes, tail_bytes_);
   }
   try {
-    return std::make_unique<Executable>(weights_, std::move(plan), states_.get(), preparing);
+    return std::make_unique<Executable>(*weights_, std::move(plan), states_.get(), preparing);
   } catch (const Interrupted&) {
     return nullptr;
   }
@@ -159,6 +161,8 @@ std::unique_ptr<Executable> PictureView::make(Plan plan, const GoOn& preparing) 
 
 void PictureView::forget_all() {
   painters_.clear();
+  paint_run_.reset();
+  patch_features_run_.reset();
   features_run_.reset();
   model_run_.reset();
   layers_.clear();
@@ -408,6 +412,59 @@ std::optional<PictureView::Pixels> PictureView::principal_colors(const GoOn& go_
                 .owner = states_,
                 .width = to_u32(c.grid_width()),
                 .height = to_u32(c.grid_height())};
+}
+
+std::shared_ptr<const Graph> PictureView::patch_features_graph() const {
+  const ViTConfig& c = model_.config;
+  GraphBuilder builder;
+  Graph& graph = builder.graph();
+  const ValueId tokens = state_of(graph, tokens_state, {1, c.tokens(), c.dim});
+  graph.output(vitrine::patch_features(builder, c, tokens), "patches");
+  return builder.finish();
+}
+
+std::optional<std::vector<float>> PictureView::patch_features(const GoOn& go_on) {
+  require_picture();
+  if (!options_.patch_features)
+    throw Error(ErrorCode::usage, "features of patches were not announced to the view");
+  std::unique_ptr<Executable>& made = patch_features_run_;
+  if (!made) made = make(plan_of(patch_features_graph()), asked_in_front(go_on));
+  if (!made || !run(*made, go_on)) return std::nullopt;
+  const auto bytes = made->output(0);
+  std::vector<float> features(bytes.size() / sizeof(float));
+  std::memcpy(features.data(), bytes.data(), bytes.size());
+  return features;
+}
+
+PictureView::Pixels PictureView::paint(std::span<const float> numbers, const Colors& colors) {
+  require_picture();
+  const ViTConfig& c = model_.config;
+  if (numbers.size() != c.patches()) {
+    throw Error(ErrorCode::usage, "found " + counted(numbers.size(), "number") + " to paint, expected " +
+                                      std::to_string(c.patches()) + ", one a patch");
+  }
+  if (!paint_run_) {
+    const auto graph = std::make_shared<Graph>();
+    const ValueId stored = graph->input("numbers", {1, 1, c.patches()});
+    const HeatResult result =
+        vitrine::heat(*graph, "heat", stored, graph->input("choice", {1}, DType::u32),
+                      graph->input("colors", {heat_colors}, DType::u32),
+                      {.first = 0, .height = c.grid_height(), .width = c.grid_width()}, false);
+    graph->store(result.pixels, {pixels_state});
+    graph->store(result.numbers, {numbers_state});
+    paint_run_ = make(plan_of(graph));
+  }
+  shown_.reset();
+  constexpr uint32_t row = 0;
+  write_words(*paint_run_, "choice", {&row, 1});
+  write_words(*paint_run_, "colors", colors);
+  std::ranges::copy(std::as_bytes(numbers), paint_run_->input(paint_run_->input_index("numbers")).begin());
+  paint_run_->run();
+  last_dispatches_ = to_u32(paint_run_->plan().steps.size());
+  return {.buffer = &states_->find(pixels_state),
+          .owner = states_,
+          .width = to_u32(c.grid_width() * heat_pixels),
+          .height = to_u32(c.grid_height() * heat_pixels)};
 }
 
 }  // namespace vitrine

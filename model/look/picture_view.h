@@ -40,6 +40,7 @@ struct PictureViewOptions {
   std::optional<Result> result = {};  // the model's own when left out
   PlanOptions plan = {};              // its slice_seconds: how long others wait for their turn at most, about
   Warn warn = {};                     // as in RunnerOptions
+  bool patch_features = false;        // they will be asked for
 };
 
 class PictureView {
@@ -56,6 +57,9 @@ class PictureView {
   // seen before stays.
   bool look(Picture picture, const std::string& name, const GoOn& go_on = {}, const GoOn& preparing = {});
   bool has_picture() const { return seen_; }
+
+  // For a runner of the same model, on the same thread.
+  const std::shared_ptr<WeightStore>& weights() const { return weights_; }
 
   // What follows needs a picture, else Error(usage).
 
@@ -99,7 +103,14 @@ class PictureView {
   // to stop.
   std::optional<Pixels> principal_colors(const GoOn& go_on = {});
 
-  // Dispatches of the last call of heat() or principal_colors(); 0 where it had nothing to compute.
+  // What patch_features() (model/look/patch_features.h) makes of the picture, [patches, feature width], on
+  // the host. Nothing when it was told to stop. Error(usage) where the options didn't say that it would be
+  // asked for.
+  std::optional<std::vector<float>> patch_features(const GoOn& go_on = {});
+  // A number of each patch as heat() shows a map: one, which the next call of either overwrites.
+  Pixels paint(std::span<const float> numbers, const Colors& colors);
+
+  // Dispatches of the last call of what makes pixels; 0 where it had nothing to compute.
   uint32_t last_dispatches() const { return last_dispatches_; }
 
  private:
@@ -133,6 +144,7 @@ class PictureView {
   uint64_t tail_of_looks() const;
   std::unique_ptr<Executable> make(Plan plan, const GoOn& preparing = {});
   std::shared_ptr<const Graph> features_graph() const;
+  std::shared_ptr<const Graph> patch_features_graph() const;
   std::shared_ptr<const Graph> rollout_graph() const;
   std::shared_ptr<const Graph> painter_graph(const Painter& painter) const;
   Painter painter_of(const HeatChoice& choice) const;
@@ -145,13 +157,13 @@ class PictureView {
   std::vector<float> values_;
   PictureCapacity largest_, capacity_;
   RangeGuard guard_;
-  WeightStore weights_;
+  std::shared_ptr<WeightStore> weights_;
   std::shared_ptr<StateStore> states_;  // shared with Pixels
   uint64_t tail_bytes_ = 0;             // as far as any plan may read behind a state
 
   // Made for the states that there are.
   std::map<uint64_t, KeptLayer> layers_;
-  std::unique_ptr<Executable> model_run_, features_run_;
+  std::unique_ptr<Executable> model_run_, features_run_, patch_features_run_, paint_run_;
   std::map<Painter, std::unique_ptr<Executable>> painters_;
 
   bool seen_ = false, rolled_out_ = false, features_seen_ = false;

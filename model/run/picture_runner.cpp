@@ -29,7 +29,8 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
       preprocess_(std::move(preprocess)),
       options_(std::move(options)),
       take_(std::move(take)),
-      weights_(pipelines, *model.constants),
+      weights_(options_.weights ? options_.weights
+                                : std::make_shared<WeightStore>(pipelines, *model.constants)),
       largest_(PictureCapacity::largest(pipelines.device().capabilities(), largest_width(preprocess_))),
       probed_(PictureCapacity::covering({}, largest_)),
       probed_grid_(own_grid()),
@@ -45,7 +46,7 @@ PictureRunner::PictureRunner(PipelineStore& pipelines, const Model& model, Prepr
   }
   // As many patches as any picture may have, whose shape hardly matters to a plan's memory.
   const Grid grid = preprocess_.kept_shape ? Grid{1, preprocess_.kept_shape->most_patches} : own_grid();
-  options_.batch = fitting_batch(weights_, std::max<uint64_t>(options_.batch, 1), [&](uint64_t batch) {
+  options_.batch = fitting_batch(*weights_, std::max<uint64_t>(options_.batch, 1), [&](uint64_t batch) {
     return plan(batch, PictureCapacity::covering({}, largest_), grid);
   });
 }
@@ -92,7 +93,7 @@ PictureRunner::Recording& PictureRunner::recording(uint64_t batch, const Resampl
   if (found == recordings_.end()) {
     const size_t most = preprocess_.kept_shape ? most_recordings_of_shapes : most_recordings;
     if (recordings_.size() >= most) drop_oldest_recording();
-    auto made = std::make_unique<Executable>(weights_, plan(batch, wanted, grid));
+    auto made = std::make_unique<Executable>(*weights_, plan(batch, wanted, grid));
     recordings_.push_back({batch, wanted, grid, std::move(made), 0, guard_.promoted()});
     found = recordings_.end() - 1;
   }
@@ -180,7 +181,7 @@ std::unique_ptr<Executable> PictureRunner::again(const Flight& flight, uint32_t 
   guard_.release();
   if (!promoted && flight.promoted == guard_.promoted()) return nullptr;
   auto executable =
-      std::make_unique<Executable>(weights_, plan(flight.numbers.size(), flight.capacity, flight.grid));
+      std::make_unique<Executable>(*weights_, plan(flight.numbers.size(), flight.capacity, flight.grid));
   copy_inputs(*executable);
   executable->run();
   return executable;

@@ -31,6 +31,8 @@ struct PictureRunnerOptions {
   Warn warn = {};
   bool check_range = false;
   uint64_t batch = 8;  // pictures that are computed together, at most
+  // The same model's, of somebody who lets this runner's thread use it: what both need is on the device once.
+  std::shared_ptr<WeightStore> weights = {};
 };
 
 class PictureRunner {
@@ -102,7 +104,7 @@ class PictureRunner {
   Preprocess preprocess_;
   PictureRunnerOptions options_;
   Take take_;
-  WeightStore weights_;
+  std::shared_ptr<WeightStore> weights_;
   PictureCapacity largest_, probed_;
   Grid probed_grid_;
   RangeGuard guard_;

@@ -112,6 +112,16 @@ def fill(model, seed):
     return model.eval()
 
 
+def patch_embeds(model, pixels):
+    """Each patch's features: of CLIP its token in place of the class token, of SigLIP pooled with nothing beside it."""
+    vision = model.vision_model
+    with torch.no_grad():
+        tokens = vision(pixel_values=pixels).last_hidden_state
+        if model.config.model_type == "clip":
+            return model.visual_projection(vision.post_layernorm(tokens[:, 1:]))
+        return torch.stack([vision.head(tokens[:, i : i + 1]) for i in range(tokens.shape[1])], dim=1)
+
+
 def answer(model, tokenizer, folder, sample, length):
     ids = tokenizer(sample, padding="max_length", truncation=True, max_length=length, return_tensors="pt").input_ids
     pixels = torch.randn(2, 3, 32, 32)
@@ -122,6 +132,7 @@ def answer(model, tokenizer, folder, sample, length):
     np.save(folder / "input.npy", pixels.numpy())
     np.save(folder / "text_embeds.npy", out.text_embeds.numpy())
     np.save(folder / "image_embeds.npy", out.image_embeds.numpy())
+    np.save(folder / "patch_embeds.npy", patch_embeds(model, pixels.double()).numpy())
     np.save(folder / "logits.npy", np.ascontiguousarray(out.logits_per_image.numpy()))
 
 
