@@ -3,7 +3,7 @@
 option(VITRINE_BUILD_DESKTOP "Build the desktop app, where Dear ImGui and GLFW are found" ON)
 
 file(GLOB engine_sources CONFIGURE_DEPENDS apps/desktop/engine/*.cpp apps/desktop/script/*.cpp)
-set(windowless_sources actions desk_values drawing exports looking notices thumbnails training_samples
+set(windowless_sources actions desk_values drawing exports looking notices thumbnails training_samples words
                        gpu/color_image gpu/display_scale gpu/present_mode gpu/texture)
 list(TRANSFORM windowless_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/apps/desktop/\\1.cpp")
 add_library(vitrine_desktop_engine STATIC ${engine_sources} ${windowless_sources})

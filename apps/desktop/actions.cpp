@@ -87,6 +87,7 @@ void choose_device(Desk& desk, const Action& action) {
     return desk.notices.say_error("a training runs on this device, stop it before another device is chosen");
   desk.devices.next = index;
   desk.looking().cancel(desk.screen.view());
+  desk.words().cancel();
 }
 
 void show(Desk& desk, View view) {
@@ -149,6 +150,7 @@ void cancel(Desk& desk, const Action&) {
   if (!desk.workers.models.idle() || desk.looking().busy())
     desk.notices.say("Cancelled. What is missing comes when its view, picture or model is chosen again.");
   desk.looking().cancel(desk.screen.view());
+  desk.words().cancel();
   const TrainingStage stage = desk.training().state()->stage;
   if (stage >= TrainingStage::drawing && stage < TrainingStage::training) desk.training().stop();
 }
@@ -164,6 +166,8 @@ void export_numbers(Desk& desk, const Action& action) {
   if (view == View::train) return write(training_rows(*desk.training().state()));
   if (view == View::runs) return write(run_rows(desk.runs.states()));
   if (view == View::draw) return write(desk.drawing().rows());
+  const bool answers = shows_picture(view) && !is_map(view) && view != View::words;
+  if (answers && !desk.words().scores().empty()) return write(answer_rows(desk.words().scores()));
   if (view != View::device) return desk.looking().read_numbers(view, write);
   std::vector<CsvRow> rows{{"name", "value"}};
   for (const DeviceFact& fact : facts_of(desk.on_device->device)) rows.push_back({fact.name, fact.value});
@@ -260,6 +264,7 @@ const ActionKind kinds[] = {
     ActionKind{Id::grid_view}.on_key({"3", 2, 3, "all heads"}).by(show<View::grid>),
     ActionKind{Id::rollout_view}.on_key({"4", 2, 4, "rollout"}).by(show<View::rollout>),
     ActionKind{Id::features_view}.on_key({"5", 2, 5, "features"}).by(show<View::features>),
+    ActionKind{Id::words_view}.on_key({"6", 2, 6, "where words are"}).by(show<View::words>),
 
     // ---- maps ----
     ActionKind{Id::layer, "layer", "N", "whose attention is shown; the first one is 0"}.by(
@@ -316,6 +321,18 @@ const ActionKind kinds[] = {
     ActionKind{Id::exif, "exif", "on|off", "turns pictures as their EXIF orientation says"}
         .on_button("Turn by EXIF", "For you and for the model, as vitrine classify --exif does")
         .by(turn_by_exif),
+
+    // ---- words, for models that read them ----
+    ActionKind{Id::labels, "labels", "[TEXT]", "what the picture may be, with commas between"}
+        .on_button("labels, with commas between", "What the picture may be: each is scored as you type")
+        .by([](Desk& desk, const Action& action) { desk.words().set_labels(action.word_or_none(0)); }),
+    ActionKind{Id::pattern, "template", "[TEXT]", "a text with {} where a label goes"}
+        .on_button("a photo of a {}", "A text with {} where a label goes; without one the label is the text")
+        .by([](Desk& desk, const Action& action) { desk.words().set_pattern(action.word_or_none(0)); }),
+    ActionKind{Id::words, "words", "[TEXT]",
+               "sorts the folder by words, and shows where in the picture they are"}
+        .on_button("words to sort by", "The folder's pictures, most like these words first")
+        .by([](Desk& desk, const Action& action) { desk.words().look_for(action.word_or_none(0)); }),
 
     // ---- the canvas ----
     ActionKind{Id::stroke, "stroke", "X Y ...", "draws on the digit's canvas, whose corners are 0 0 and 1 1"}

@@ -115,6 +115,7 @@ void App::update() {
       library_.turn_by_exif(here.looking.turns_by_exif());
     for (std::string& warning : here.looking.take_warnings()) notices_.say_error(std::move(warning));
     here.looking.update(screen_.view());
+    here.words.update();
   } catch (const Error& error) {
     notices_.say_error(error.what());
   }
@@ -158,12 +159,12 @@ void App::draw_view(OnDevice& here, ImVec2 space) {
     const float gap = ImGui::GetStyle().ItemSpacing.x;
     const float left = std::min(210 * screen_.scale, space.x * 0.2f),
                 right = std::min(290 * screen_.scale, space.x * 0.28f);
-    part("library", left, [&] { draw_library(screen_, actions_, library_, here.thumbnails); });
+    part("library", left, [&] { draw_library(screen_, actions_, library_, here.thumbnails, here.words); });
     ImGui::SameLine();
     part("picture", space.x - left - right - 2 * gap,
          [&] { draw_picture(screen_, actions_, here.looking, library_, busy); });
     ImGui::SameLine();
-    part("answers", right, [&] { draw_answers(screen_, actions_, here.looking, busy); });
+    part("answers", right, [&] { draw_answers(screen_, actions_, here.looking, here.words, busy); });
     return;
   }
   part("view", space.x, [&] {

@@ -44,6 +44,7 @@ struct Desk {
   const std::unique_ptr<OnDevice>& on_device;
 
   Looking& looking() const { return on_device->looking; }
+  Words& words() const { return on_device->words; }
   Drawing& drawing() const { return on_device->drawing; }
   TrainingSession& training() const { return on_device->training; }
 
@@ -52,7 +53,7 @@ struct Desk {
     // Nobody draws the frame that something waits for while the window is hidden.
     const bool frame_comes = !window.hidden();
     return devices.next || runs.busy() || !workers.models.idle() || !workers.thumbnails.idle() ||
-           !exports.worker().idle() || looking().busy() || drawing().busy() ||
+           !exports.worker().idle() || looking().busy() || words().busy() || drawing().busy() ||
            (frame_comes && (looking().copying() || on_device->textures.waits_for_new()));
   }
 };

@@ -29,6 +29,20 @@ std::string top(const Desk& desk) {
   return list.dump() + "\n";
 }
 
+std::string scores(const Desk& desk) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TopAnswer& found : desk.words().scores())
+    list.push_back({{"index", found.index}, {"label", found.label}, {"probability", found.probability}});
+  return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// The list as it is sorted, a name a line.
+std::string order(const Desk& desk) {
+  std::string names;
+  for (size_t i = 0; i < desk.library.size(); ++i) names += desk.library.name(i) + "\n";
+  return names;
+}
+
 // Tokens in front of the patches, rows and columns of these.
 std::string grid(const Desk& desk) {
   const ViTConfig* c = desk.looking().config();
@@ -63,6 +77,11 @@ constexpr DeskValue values[] = {
     {"pictures", [](const Desk& desk) { return std::to_string(desk.library.size()); }},
     {"answer", answer},
     {"top", top},
+    {"label",
+     [](const Desk& desk) { return desk.words().scores().empty() ? "" : desk.words().scores()[0].label; }},
+    {"scores", scores},
+    {"order", order},
+    {"first", [](const Desk& desk) { return desk.library.empty() ? "" : desk.library.name(0); }},
     {"orientation",
      [](const Desk& desk) {
        return desk.looking().seen() ? std::to_string(desk.looking().seen()->result.orientation) : "";

@@ -62,6 +62,7 @@ void Devices::change_if_chosen() {
   } catch (const Error&) {
     // What was cancelled when it was chosen, on the device of before.
     looking.ask_again();
+    on_device_->words.type(on_device_->words.typed());
     if (!looking.has_model()) {
       looking.choose_model(looking.model_choice());
     } else if (!looking.seen()) {
@@ -72,6 +73,7 @@ void Devices::change_if_chosen() {
   const ModelChoice model = looking.model_choice();
   const MapSelection selection = looking.selection();
   const std::optional<bool> exif = looking.asked_exif();
+  Words::Typed typed = on_device_->words.typed();
   DigitCanvas canvas = std::move(on_device_->drawing.canvas);
   const size_t before = choice_.used;
   close();
@@ -84,6 +86,7 @@ void Devices::change_if_chosen() {
     make(window_.open_device(choice_.devices[before]));
   }
   on_device_->drawing.canvas = std::move(canvas);
+  on_device_->words.type(std::move(typed));
   on_device_->looking.turn_by_exif(exif);
   on_device_->looking.choose_model(model);
   on_device_->looking.select(selection);

@@ -64,6 +64,7 @@ void Looking::cancel(View view) {
   // What the view shows would be asked for again by the next frame.
   asked.features |= view == View::features;
   asked.profile |= view == View::profile;
+  if (view == View::words) asked.words = words_;
   if (is_map(view) && session_) {
     asked.map = wanted(view);
     // A map of something else would stay on the screen.
@@ -104,6 +105,7 @@ void Looking::start(std::string what, Worker::Job job) {
 void Looking::choose_model(const ModelChoice& choice) {
   drop_jobs();
   choice_ = choice;
+  words_.reset();  // another model's are as wide as it likes
   structure_.clear();
   profile_.reset();
   forget_picture();
@@ -134,6 +136,7 @@ void Looking::forget_picture() {
   seen_.reset();
   attention_.reset();
   rollout_.reset();
+  words_map_.reset();
   features_.reset();
 }
 
@@ -238,6 +241,8 @@ PictureView::HeatChoice Looking::wanted(View view) const {
 const Looking::Maps* Looking::maps(View view) const {
   if (view == View::rollout) return rollout_ ? &*rollout_ : nullptr;
   if (view == View::attention || view == View::grid) return attention_ ? &*attention_ : nullptr;
+  // Of words that were taken away there is nothing to see.
+  if (view == View::words) return words_map_ && words_ ? &*words_map_ : nullptr;
   return nullptr;
 }
 
@@ -247,6 +252,12 @@ void Looking::update(View view) {
   if (wants_numbers_) return read_map_numbers(*std::exchange(wants_numbers_, std::nullopt));
   if (view == View::features) {
     if (!features_ && !asked_.features) ask_for_features();
+    return;
+  }
+  if (view == View::words) {
+    const bool shown =
+        words_map_ && words_map_->words == words_ && words_map_->choice.colors == wanted(view).colors;
+    if (words_ && !shown && asked_.words != words_) ask_for_words();
     return;
   }
   if (!is_map(view)) return;
@@ -271,13 +282,12 @@ void Looking::ask_for_maps(const PictureView::HeatChoice& choice) {
           post(generation, [maps, pixels](Looking& self) {
             self.mapping_ = false;
             self.asked_.map.reset();
-            self.show_maps(maps, pixels);
+            self.show_maps(maps.choice.layer ? self.attention_ : self.rollout_, maps, pixels);
           });
         });
 }
 
-void Looking::show_maps(Maps maps, const PictureView::Pixels& pixels) {
-  std::optional<Maps>& place = maps.choice.layer ? attention_ : rollout_;
+void Looking::show_maps(std::optional<Maps>& place, Maps maps, const PictureView::Pixels& pixels) {
   maps.count = pixels.maps;
   maps.height = pixels.height;
   const uint32_t height = pixels.height * pixels.maps;
@@ -299,11 +309,36 @@ void Looking::ask_for_features() {
   });
 }
 
+void Looking::ask_for_words() {
+  mapping_ = true;
+  asked_.words = words_;
+  start("Where the words are", [this, words = words_, choice = wanted(View::words), session = session_,
+                                generation = generation_](Progress& progress) {
+    Maps maps;
+    maps.words = words;
+    maps.choice = choice;
+    maps.numbers = session->similarities(*words, progress);
+    const auto begin = std::chrono::steady_clock::now();
+    const PictureView::Pixels pixels = session->view().paint(maps.numbers, choice.colors);
+    maps.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    maps.dispatches = session->view().last_dispatches();
+    post(generation, [maps, pixels](Looking& self) {
+      self.mapping_ = false;
+      self.asked_.words.reset();
+      self.show_maps(self.words_map_, maps, pixels);
+    });
+  });
+}
+
 void Looking::read_numbers(View view, std::function<void(std::vector<CsvRow>)> take) {
   if (is_map(view)) {
     if (!seen_ || looking_) return take({});
     wants_numbers_ = Numbers{view, std::move(take)};
     return;
+  }
+  if (view == View::words && maps(view)) {
+    const ViTConfig& c = session_->model().config;
+    return take(map_rows(maps(view)->numbers, c.grid_height(), c.grid_width()));
   }
   if (view == View::structure) return take(structure_rows(structure_));
   if (view == View::profile) return take(profile_ ? profile_rows(*profile_) : std::vector<CsvRow>{});
@@ -328,7 +363,7 @@ void Looking::read_map_numbers(Numbers wants) {
 bool Looking::copying() const {
   const auto waits = [this](const TexturePointer& texture) { return texture && textures_.waits(*texture); };
   return waits(features_) || (attention_ && waits(attention_->texture)) ||
-         (rollout_ && waits(rollout_->texture));
+         (rollout_ && waits(rollout_->texture)) || (words_map_ && waits(words_map_->texture));
 }
 
 bool Looking::busy() const { return loading_ || looking_ || mapping_ || profiling_ || wants_numbers_; }

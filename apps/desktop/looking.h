@@ -53,6 +53,9 @@ class Looking {
   bool left_out(View view) const;  // its maps were cancelled, or could not be made
   // Layer, head and token are brought into what the model has.
   void select(MapSelection selection);
+  // A text's vector of length 1, for the view that shows how like it the patches are; null: there is none.
+  void show_words(std::shared_ptr<const std::vector<float>> vector) { words_ = std::move(vector); }
+  bool has_words() const { return words_ != nullptr; }
   void profile();
   bool asked_for_profile() const { return asked_.profile; }
 
@@ -65,6 +68,7 @@ class Looking {
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
   // ---- the model ----
+  std::shared_ptr<ModelSession> session() const { return session_; }  // null while none is open
   bool has_model() const { return session_ != nullptr; }
   const ModelChoice& model_choice() const { return choice_; }
   const std::string& model_name() const { return choice_.name; }
@@ -96,6 +100,9 @@ class Looking {
     uint32_t dispatches = 0;  // that making them took
     double seconds = 0;
     PictureView::HeatChoice choice;
+    // Where it is a map of words: whose, and its numbers.
+    std::shared_ptr<const std::vector<float>> words = {};
+    std::vector<float> numbers = {};
   };
   // What the view shows, possibly of the selection before, until the new one is there.
   const Maps* maps(View view) const;
@@ -123,8 +130,9 @@ class Looking {
   void show_taken();
   void forget_picture();
   void ask_for_maps(const PictureView::HeatChoice& choice);
-  void show_maps(Maps maps, const PictureView::Pixels& pixels);
+  void show_maps(std::optional<Maps>& place, Maps maps, const PictureView::Pixels& pixels);
   void ask_for_features();
+  void ask_for_words();
   PictureView::HeatChoice wanted(View view) const;
   void read_map_numbers(Numbers wants);
 
@@ -139,7 +147,8 @@ class Looking {
   std::optional<bool> asked_exif_;
   std::optional<Seen> taken_, seen_;  // taken_: to be shown as soon as its texture can be drawn
   MapSelection selection_;
-  std::optional<Maps> attention_, rollout_;
+  std::optional<Maps> attention_, rollout_, words_map_;
+  std::shared_ptr<const std::vector<float>> words_;
   TexturePointer features_;
   std::optional<ProfileResult> profile_;
   uint64_t looks_ = 0;
@@ -148,6 +157,7 @@ class Looking {
   struct Asked {
     std::optional<PictureView::HeatChoice> map;
     bool features = false, profile = false;
+    std::shared_ptr<const std::vector<float>> words = {};
   } asked_;
   // Read as soon as no map is under way: that writes to where maps are.
   std::optional<Numbers> wants_numbers_;

@@ -13,6 +13,7 @@
 #include "apps/desktop/looking.h"
 #include "apps/desktop/thumbnails.h"
 #include "apps/desktop/training_samples.h"
+#include "apps/desktop/words.h"
 #include "runtime/graph/pipeline_store.h"
 #include "runtime/vk/device_facts.h"
 
@@ -28,6 +29,7 @@ struct OnDevice {
         facts(device_facts(device.capabilities())),
         thumbnails(store, pictures),
         looking(pipelines, store, worker, dtype),
+        words(looking, pictures, worker),
         drawing(pipelines, store, shipped_digit_model(), wake),
         training(pipelines, wake),
         training_samples(store) {}
@@ -42,6 +44,7 @@ struct OnDevice {
   const std::vector<DeviceFact> facts;
   Thumbnails thumbnails;
   Looking looking;
+  Words words;
   Drawing drawing;
   TrainingSession training;
   TrainingSamples training_samples;

@@ -9,7 +9,7 @@ const Texture* Thumbnails::texture(size_t index) {
     entries_.clear();
     list_ = library_.list_number();
   }
-  Entry& entry = entries_[index];
+  Entry& entry = entries_[library_.number(index)];
   entry.used = frame_;
   if (!entry.texture) {
     const Thumbnail& thumbnail = library_.thumbnail(index);

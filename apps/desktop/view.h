@@ -14,6 +14,7 @@ enum class View : uint8_t {
   grid,       // all heads of a layer
   rollout,
   features,  // principal components of the patches
+  words,     // how like words the patches are
   structure,
   profile,
   device,
@@ -27,11 +28,12 @@ struct ViewName {
   std::string_view name;   // in scripts
   std::string_view title;  // on the screen
 };
-inline constexpr std::array<ViewName, 11> view_names{{{View::answers, "answers", "Picture"},
+inline constexpr std::array<ViewName, 12> view_names{{{View::answers, "answers", "Picture"},
                                                       {View::attention, "attention", "Attention"},
                                                       {View::grid, "grid", "All heads"},
                                                       {View::rollout, "rollout", "Rollout"},
                                                       {View::features, "features", "Features"},
+                                                      {View::words, "words", "Words"},
                                                       {View::structure, "structure", "Structure"},
                                                       {View::profile, "profile", "Profile"},
                                                       {View::device, "device", "Device"},
@@ -39,7 +41,7 @@ inline constexpr std::array<ViewName, 11> view_names{{{View::answers, "answers",
                                                       {View::train, "train", "Train"},
                                                       {View::runs, "runs", "Runs"}}};
 
-constexpr bool shows_picture(View view) { return view <= View::features; }
+constexpr bool shows_picture(View view) { return view <= View::words; }
 // Shows what PictureView::heat() paints.
 constexpr bool is_map(View view) {
   return view == View::attention || view == View::grid || view == View::rollout;

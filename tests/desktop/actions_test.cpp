@@ -98,7 +98,7 @@ TEST_CASE("every key stands in the list of keys, which has no line without words
   };
   CHECK(list.front().keys == "F1 ... F7");
   CHECK(text_of("F1 ... F7") == "look, structure, profile, device, draw, train, runs");
-  CHECK(text_of("1 ... 5") == "picture, attention, all heads, rollout, features");
+  CHECK(text_of("1 ... 6") == "picture, attention, all heads, rollout, features, where words are");
   CHECK(text_of("Left, Right") == "picture before, picture after");
   CHECK(text_of("[ and ]") == "head before, head after; the mean of all heads comes first");
   CHECK(text_of("click on a patch") == "where that token looks");

@@ -78,6 +78,7 @@ TEST_CASE("every action of the table is found under its name, and takes what the
   const auto script = parse_script(
       "open p\nopen-folder p\nnext\nprevious\nmodel m\ndevice 0\nview answers\nview train\nlayer 11\nhead 3\n"
       "head mean\ntoken 0 13\ntoken class\nopacity 0\nopacity 1\nopacity 0.5\ncolormap grey\npatch-grid off\n"
+      "labels\nlabels \"a cat,a dog\"\ntemplate\ntemplate \"a {}\"\nwords\nwords cat\n"
       "exif on\n"
       "stroke 1 1\nstroke 0 0 1 1\nclear\nrun r\nclose-run r\ntrain c\ntrain c d\npause\nresume\nsave "
       "p\ncancel\nexport-png f\n"
@@ -90,7 +91,7 @@ TEST_CASE("every action of the table is found under its name, and takes what the
   std::set<ActionId> seen;
   for (const Action& action : script.actions) seen.insert(action.id);
   CHECK(seen.size() == names.size());
-  CHECK(script.actions.size() == 61);
+  CHECK(script.actions.size() == 67);
 }
 
 TEST_CASE("the color maps of scripts are all that there are") {

@@ -74,6 +74,7 @@ struct WindowlessApp {
       while (auto error = worker->take_error()) notices.say_error(std::move(*error));
     }
     on_device->looking.update(screen.view());
+    on_device->words.update();
     ++frame_;
     run_once(*device.device, [&](VkCommandBuffer commands) { textures.record(commands, frame_); });
     textures.finished(frame_);

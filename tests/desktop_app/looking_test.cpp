@@ -18,10 +18,10 @@ using Catch::Matchers::ContainsSubstring;
 using Json = nlohmann::json;
 
 std::vector<Json> classify(const std::filesystem::path& pictures, const std::filesystem::path& model,
-                           const char* more = nullptr) {
+                           const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{
       "classify", pictures.string(), "--model", model.string(), "--dtype", "f32", "--json", "--batch", "1"};
-  if (more) arguments.push_back(more);
+  arguments.insert(arguments.end(), more.begin(), more.end());
   const auto said = test::run_vitrine(arguments);
   INFO(said.err);
   REQUIRE(said.status == 0);
@@ -137,18 +137,64 @@ TEST_CASE("a picture that a camera stored on its side is turned by a click, a sc
       "\nwait\nexpect orientation 8\ndump top $/next\nopen " + desktop.word(test::picture("jpeg_224.jpg")) +
       "\nwait\nexpect orientation 1\nexpect errors 0\n");
   const Json turned = classify(photo, digits).at(0).at("top"),
-             stored = classify(photo, digits, "--no-exif").at(0).at("top");
+             stored = classify(photo, digits, {"--no-exif"}).at(0).at("top");
   check_same_answers(desktop.json("turned"), turned);
   CHECK(desktop.json("on") == desktop.json("turned"));
   CHECK(desktop.json("clicked") != desktop.json("turned"));
   check_same_answers(desktop.json("clicked"), stored);
   check_same_answers(desktop.json("device"), stored);
   check_same_answers(desktop.json("next"),
-                     classify(test::picture("jpeg_exif_8.jpg"), digits, "--exif").at(0).at("top"));
+                     classify(test::picture("jpeg_exif_8.jpg"), digits, {"--exif"}).at(0).at("top"));
   CHECK((decode_image(desktop / "stored.png").pixels != decode_image(desktop / "turned.png").pixels));
 
   desktop.play("open " + desktop.word(photo) + "\nwait\ndump top $/option\n", {"--exif"});
   check_same_answers(desktop.json("option"), turned);
+}
+
+TEST_CASE("labels and words that are typed are scored and sorted as vitrine classify and search do") {
+  test::Desktop desktop;
+  const auto clip = std::filesystem::path(VITRINE_TEST_DATA) / "parity" / "text" / "clip";
+  const auto samples = test::assets() / "samples";
+  // Letters are keys elsewhere: t is the theme, m the color map.
+  desktop.play(
+      "model " + desktop.word(clip) + "\nopen-folder " + desktop.word(samples) +
+      "\nwait\nclick labels\ntype \"a cat,tm,dog\"\nwait\ndump scores $/labels\n"
+      "view answers\nexport-csv $/scores.csv\nwait\nclick template\ntype \"a photo of {}\"\nwait\ndump "
+      "scores $/template\nexpect theme dark\n"
+      "click words\ntype \"a cat\"\nwait\ndump order $/order\nview words\nwait\nshot $/words.png\n"
+      "dump map-pixels $/pixels\nexport-csv $/words.csv\nwait\nclick words\nkey end\nkey backspace\n"
+      "wait\ndump order $/another\ndevice 0\nwait\ndump order $/device\ndump scores $/device_scores\n"
+      "expect errors 0\n");
+  const auto labels = classify(samples / "0.png", clip, {"--labels", "a cat,tm,dog"});
+  check_same_answers(desktop.json("labels"), labels.at(0).at("top"));
+  const auto said =
+      classify(samples / "0.png", clip, {"--labels", "a cat,tm,dog", "--template", "a photo of {}"});
+  check_same_answers(desktop.json("template"), said.at(0).at("top"));
+
+  CHECK(std::ranges::count(desktop.written("scores.csv"), '\n') == 4);
+
+  const std::string features = desktop / "features.npy";
+  const auto embedded = test::run_vitrine({"embed", samples.string(), "--model", clip.string(), "--dtype",
+                                           "f32", "--batch", "1", "--json", "--out", features});
+  REQUIRE(embedded.status == 0);
+  const auto search = [&](const char* words) {
+    const auto found = test::run_vitrine(
+        {"search", words, "--model", clip.string(), "--in", features, "--top", "10", "--json"});
+    REQUIRE(found.status == 0);
+    std::istringstream lines(found.out);
+    std::string names;
+    for (std::string line; std::getline(lines, line);)
+      names += std::to_string(Json::parse(line).at("row").get<int>()) + ".png\n";
+    return names;
+  };
+  CHECK(desktop.written("order") == search("a cat"));
+  CHECK(desktop.written("another") == search("a ca"));
+  // What was typed is read by the same model on another device as well.
+  CHECK(desktop.written("device") == desktop.written("another"));
+  CHECK(desktop.written("device_scores") == desktop.written("template"));
+  const std::string pixels = desktop.written("pixels");
+  CHECK(pixels.size() == size_t{4} * 16 * pixels_a_patch * pixels_a_patch);
+  CHECK(std::ranges::count(desktop.written("words.csv"), '\n') == 17);
 }
 
 TEST_CASE("the map that is shown is vitrine attention's weights in the map's colors") {

@@ -36,12 +36,13 @@ std::unique_ptr<ModelSession> ModelSession::open(PipelineStore& pipelines, const
 
 ModelSession::ModelSession(PipelineStore& pipelines, const ModelChoice& choice, std::string_view dtype,
                            Progress& progress)
-    : choice_(choice), dtype_(storage_type(dtype, pipelines.device().capabilities())) {
+    : pipelines_(pipelines), choice_(choice), dtype_(storage_type(dtype, pipelines.device().capabilities())) {
   progress.say("reading " + choice.title);
   model_ = open_model(choice.options, warn());
   require_pictures(model_, warn());
   progress.check();
-  PictureViewOptions options{.dtype = dtype_, .warn = warn()};
+  has_words_ = has_text_tower(model_);
+  PictureViewOptions options{.dtype = dtype_, .warn = warn(), .patch_features = has_words_};
   options.plan.slice_seconds = slice_seconds;
   if (model_.config.classes > 0) {
     options.result = Result::probabilities;
@@ -60,6 +61,17 @@ std::vector<std::string> ModelSession::take_warnings() {
     if (std::ranges::find(once, warning) == once.end()) once.push_back(std::move(warning));
   }
   return once;
+}
+
+WordReader& ModelSession::words() {
+  if (!words_) words_ = std::make_unique<WordReader>(pipelines_, model_, view_->weights(), dtype_, warn());
+  return *words_;
+}
+
+std::vector<float> ModelSession::similarities(std::span<const float> words, Progress& progress) {
+  if (!patches_) patches_ = view_->patch_features(go_on(progress));
+  if (!patches_) throw Cancelled{};
+  return cosines(*patches_, words);
 }
 
 LookResult ModelSession::look(const std::filesystem::path& path, Progress& progress, bool exif) {
@@ -81,6 +93,7 @@ LookResult ModelSession::look(Image image, const std::string& name, Progress& pr
     };
   };
   LookResult result;
+  patches_.reset();
   if (!view_->look(picture_for(image, model().config.channels), name, saying(""),
                    saying("loading weights, compiling shaders")))
     throw Cancelled{};
@@ -91,6 +104,8 @@ LookResult ModelSession::look(Image image, const std::string& name, Progress& pr
     result.top = top_answers(view_->result(), top_count, labels_);
   } else {
     result.no_answer = choice_.title + " has no classes: its attention and its features can be looked at";
+    const std::span<const float> features = view_->result();
+    result.features.assign(features.begin(), features.end());
   }
   result.picture = std::move(image);
   return result;

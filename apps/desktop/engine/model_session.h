@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "apps/desktop/engine/model_list.h"
 #include "apps/desktop/engine/profile_bars.h"
+#include "apps/desktop/engine/word_reader.h"
 #include "apps/desktop/engine/worker.h"
 #include "images/image.h"
 #include "model/look/picture_view.h"
@@ -27,12 +30,13 @@ namespace vitrine::desktop {
 GoOn go_on(Progress& progress);
 
 struct LookResult {
-  Image picture;               // as the model sees it, before it is resized
-  int orientation = 1;         // that the file's EXIF data asks for, 1 to 8; 1: none
-  MapRegion region;            // where the patches lie in it
-  std::vector<TopAnswer> top;  // the likeliest classes, of a model with classes
-  std::string no_answer;       // of one without: says so, and what there is instead
-  double seconds = 0;          // that the inference took
+  Image picture;                // as the model sees it, before it is resized
+  int orientation = 1;          // that the file's EXIF data asks for, 1 to 8; 1: none
+  MapRegion region;             // where the patches lie in it
+  std::vector<TopAnswer> top;   // the likeliest classes, of a model with classes
+  std::string no_answer;        // of one without: says so, and what there is instead
+  std::vector<float> features;  // of one without: what it makes of the picture
+  double seconds = 0;           // that the inference took
   double images_per_second() const { return seconds > 0 ? 1 / seconds : 0; }
 };
 
@@ -63,6 +67,14 @@ class ModelSession {
   LookResult look(const std::filesystem::path& path, Progress& progress, bool exif = false);
   LookResult look(Image picture, const std::string& name, Progress& progress);
 
+  // Whether there are texts to compare pictures with; and who reads them, opened when first asked for. Throws
+  // Error where its files can't be read.
+  bool has_words() const { return has_words_; }
+  WordReader& words();
+  // How like each patch of the picture that was looked at is to a text's vector, which has length 1. Needs a
+  // look() before.
+  std::vector<float> similarities(std::span<const float> words, Progress& progress);
+
   // One image through the model, part by part.
   std::vector<StructureNode> structure() const;
   // The measured time of every operator of one inference. Needs a look() before.
@@ -73,12 +85,16 @@ class ModelSession {
                Progress& progress);
   Warn warn();
 
+  PipelineStore& pipelines_;
   ModelChoice choice_;
   std::vector<std::string> warnings_;
   DType dtype_;
   Model model_;
   Labels labels_;
+  bool has_words_ = false;
   std::unique_ptr<PictureView> view_;
+  std::unique_ptr<WordReader> words_;
+  std::optional<std::vector<float>> patches_;  // features of those of the picture that was looked at
 };
 
 // A device's capabilities as `vitrine devices` prints them, and the memory that is in use now.

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "apps/desktop/engine/picture_paths.h"
@@ -53,9 +57,11 @@ struct PictureLibrary::State {
     std::weak_ptr<Request> request = {};
     uint64_t last_use = 0;
   };
-  std::vector<Entry> entries;
-  std::optional<size_t> selected;
-  uint64_t list_number = 0, openings = 0, uses = 0;
+  std::vector<Entry> entries;      // by their numbers, as they were opened
+  std::vector<size_t> order;       // the number of what stands in each place
+  std::vector<size_t> places;      // and where each number stands
+  std::optional<size_t> selected;  // a number
+  uint64_t list_number = 0, order_number = 0, openings = 0, uses = 0;
   size_t kept = 0;
   bool exif = false;
   std::shared_ptr<std::atomic<size_t>> requests = std::make_shared<std::atomic<size_t>>(0);
@@ -66,6 +72,9 @@ struct PictureLibrary::State {
     selected = entries.empty() ? std::nullopt : std::optional<size_t>(0);
     kept = 0;
     ++list_number;
+    order.resize(entries.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    places = order;
   }
 
   void take(size_t index, Thumbnail made) {
@@ -109,36 +118,65 @@ void PictureLibrary::open(std::vector<std::filesystem::path> named, std::functio
       });
 }
 
+void PictureLibrary::sort_by(const Score& score) {
+  State& s = *state_;
+  std::vector<size_t> order(s.entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (score) {
+    // NaN is a score that says nothing.
+    std::vector<float> scores;
+    for (const State::Entry& entry : s.entries) {
+      const std::optional<float> found = score(entry.path);
+      scores.push_back(found && !std::isnan(*found) ? *found : -std::numeric_limits<float>::infinity());
+    }
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t number) { return scores[number]; });
+  }
+  if (order == s.order) return;
+  for (size_t place = 0; place < order.size(); ++place) s.places[order[place]] = place;
+  s.order = std::move(order);
+  ++s.order_number;
+}
+
+uint64_t PictureLibrary::order_number() const { return state_->order_number; }
+
+size_t PictureLibrary::number(size_t index) const { return state_->order.at(index); }
+
 size_t PictureLibrary::size() const { return state_->entries.size(); }
 
 uint64_t PictureLibrary::list_number() const { return state_->list_number; }
 
 const std::filesystem::path& PictureLibrary::path(size_t index) const {
-  return state_->entries.at(index).path;
+  return state_->entries[number(index)].path;
 }
 
 std::string PictureLibrary::name(size_t index) const { return shown(path(index).filename()); }
 
-std::optional<size_t> PictureLibrary::selected() const { return state_->selected; }
+std::optional<size_t> PictureLibrary::selected() const {
+  if (!state_->selected) return std::nullopt;
+  return state_->places[*state_->selected];
+}
 
 void PictureLibrary::select(size_t index) {
-  if (index < size()) state_->selected = index;
+  if (index < size()) state_->selected = number(index);
 }
 
 bool PictureLibrary::next() {
-  if (!state_->selected || *state_->selected + 1 >= size()) return false;
-  ++*state_->selected;
+  const auto place = selected();
+  if (!place || *place + 1 >= size()) return false;
+  select(*place + 1);
   return true;
 }
 
 bool PictureLibrary::previous() {
-  if (!state_->selected || *state_->selected == 0) return false;
-  --*state_->selected;
+  const auto place = selected();
+  if (!place || *place == 0) return false;
+  select(*place - 1);
   return true;
 }
 
-const Thumbnail& PictureLibrary::thumbnail(size_t index) {
-  State::Entry& entry = state_->entries.at(index);
+const Thumbnail& PictureLibrary::thumbnail(size_t place) {
+  const size_t index = number(place);
+  State::Entry& entry = state_->entries[index];
   entry.last_use = ++state_->uses;
   const bool there = entry.thumbnail.state != Thumbnail::State::waiting;
   if (there || !entry.request.expired() || *state_->requests >= most_requests) return entry.thumbnail;
@@ -167,7 +205,7 @@ void PictureLibrary::turn_by_exif(bool on) {
 }
 
 void PictureLibrary::mark_broken(size_t index, std::string error) {
-  State::Entry& entry = state_->entries.at(index);
+  State::Entry& entry = state_->entries[number(index)];
   if (entry.thumbnail.state == Thumbnail::State::ready) --state_->kept;
   entry.thumbnail = {
       .state = Thumbnail::State::broken, .image = {}, .width = 0, .height = 0, .error = std::move(error)};

@@ -41,11 +41,21 @@ class PictureLibrary {
   // worker says so, and what was open stays.
   void open(std::vector<std::filesystem::path> named, std::function<void()> opened = {});
 
+  // The list in another order: the largest score first, pictures without one behind all others, and those of
+  // equal scores as they were opened, as all are without a function. The selected picture stays selected.
+  using Score = std::function<std::optional<float>(const std::filesystem::path&)>;
+  void sort_by(const Score& score);
+  // Another number whenever that has changed what stands where.
+  uint64_t order_number() const;
+
+  // Pictures are counted as they are listed.
   size_t size() const;
   bool empty() const { return size() == 0; }
-  // Another number for every other list, and when its pictures are turned: what was kept by index is about
-  // other pixels then.
+  // Another number for every other list, and when its pictures are turned: what was kept by a picture's
+  // number is about other pixels then.
   uint64_t list_number() const;
+  // Of the picture in this place, in whatever order.
+  size_t number(size_t index) const;
   const std::filesystem::path& path(size_t index) const;
   std::string name(size_t index) const;  // the file's own, fit to be shown
 

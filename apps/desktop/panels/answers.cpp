@@ -14,16 +14,15 @@
 namespace vitrine::desktop {
 namespace {
 
-void draw_top(const Looking::Seen& seen) {
-  heading("WHAT IT SAYS");
-  if (seen.result.top.empty()) {
-    faint_wrapped(seen.result.no_answer);
-    return;
-  }
+void mark_item(Screen& screen, const char* name) {
+  screen.areas[name] = area_of(ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+}
+
+void draw_answer_bars(std::span<const TopAnswer> answers) {
   // In a low window the controls below matter more than the unlikely classes.
   const size_t shown = ImGui::GetContentRegionAvail().y < 34 * ImGui::GetFontSize() ? 3 : 5;
   bool first = true;
-  for (const TopAnswer& answer : std::span(seen.result.top).first(std::min(shown, seen.result.top.size()))) {
+  for (const TopAnswer& answer : answers.first(std::min(shown, answers.size()))) {
     char number[24];
     const double share = static_cast<double>(answer.probability);
     std::snprintf(number, sizeof number, "%.1f %%", share * 100);
@@ -32,14 +31,40 @@ void draw_top(const Looking::Seen& seen) {
   }
 }
 
+// Of a model that reads words: which of the labels the picture is.
+void draw_labels(Screen& screen, Actions& actions, const Words& words) {
+  const auto box = [&](ActionId id, const char* name, const std::string& text) {
+    if (const auto typed = text_box(name, kind_of(id).label, text)) actions.perform(id, {*typed});
+    mark_item(screen, name + 2);
+    if (!ImGui::IsItemActive()) hint({id});  // which would lie over what is typed for
+  };
+  box(ActionId::labels, "##labels", words.labels());
+  box(ActionId::pattern, "##template", words.pattern());
+  if (!words.trouble().empty()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().bad);
+    ImGui::TextWrapped("%s", words.trouble().c_str());
+    ImGui::PopStyleColor();
+  } else if (!words.pattern().empty() && words.pattern().find("{}") == std::string::npos) {
+    faint_wrapped("The template has no {}: labels are read without it.");
+  }
+  draw_answer_bars(words.scores());
+}
+
+void draw_top(Screen& screen, Actions& actions, const Looking::Seen& seen, const Words& words) {
+  heading("WHAT IT SAYS");
+  if (words.readable()) {
+    draw_labels(screen, actions, words);
+  } else if (seen.result.top.empty()) {
+    faint_wrapped(seen.result.no_answer);
+  } else {
+    draw_answer_bars(seen.result.top);
+  }
+}
+
 void draw_times(const Looking::Seen& seen) {
   char rate[48];
   std::snprintf(rate, sizeof rate, "%.3g images/s", seen.result.seconds > 0 ? 1 / seen.result.seconds : 0.0);
   faint(seconds_text(seen.result.seconds) + "  \xc2\xb7  " + rate);
-}
-
-void mark_item(Screen& screen, const char* name) {
-  screen.areas[name] = area_of(ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
 }
 
 // How a picture lies that has to be turned to stand upright.
@@ -99,12 +124,12 @@ void draw_color_maps(MapSelection& selection) {
   }
 }
 
-void draw_controls(Screen& screen, Looking& looking) {
+void draw_controls(Screen& screen, Looking& looking, const Words& words) {
   const ViTConfig* c = looking.config();
   if (!c) return;
   const View view = screen.view();
   MapSelection selection = looking.selection();
-  heading("WHERE IT LOOKS");
+  heading(view == View::words ? "WHERE THE WORDS ARE" : "WHERE IT LOOKS");
   if (view == View::attention || view == View::grid || view == View::answers) {
     slider("##layer", selection.layer, looking.layers(), looking.layer_name(selection.layer));
     mark_item(screen, "layer-slider");
@@ -119,7 +144,11 @@ void draw_controls(Screen& screen, Looking& looking) {
     mark_item(screen, "head-slider");
     hint({ActionId::head_before, ActionId::head_after});
   }
-  if (view != View::features) {
+  if (view == View::words) {
+    faint_wrapped(!words.readable()       ? "This model reads no words: CLIP and SigLIP do."
+                  : words.words().empty() ? "Type words on the left, above the pictures."
+                                          : "How like the words each patch is, from the least to the most.");
+  } else if (view != View::features) {
     const char* label = kind_of(ActionId::back).label;
     const float back = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
     faint(fitted("from the " + looking.token_name(),
@@ -154,7 +183,7 @@ void draw_controls(Screen& screen, Looking& looking) {
 
 }  // namespace
 
-void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy) {
+void draw_answers(Screen& screen, Actions& actions, Looking& looking, const Words& words, bool busy) {
   const Looking::Seen* seen = looking.seen();
   if (!looking.has_model()) {
     faint_wrapped(busy ? "Opening the model..." : "No model is open. Choose one above.");
@@ -164,12 +193,12 @@ void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy)
     faint_wrapped(busy ? "The model is looking..." : "Open a picture to see what the model says of it.");
     return;
   }
-  draw_top(*seen);
+  draw_top(screen, actions, *seen, words);
   draw_times(*seen);
   draw_orientation(screen, actions, looking);
   ImGui::Spacing();
   ImGui::Spacing();
-  draw_controls(screen, looking);
+  draw_controls(screen, looking, words);
   ImGui::Spacing();
   ImGui::Spacing();
   action_button(actions, ActionId::export_png);

@@ -30,8 +30,14 @@ void draw_open_popup(const Screen& screen, Actions& actions) {
   }
 }
 
-void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails, size_t index, float height,
-               float side) {
+// What the list has been scrolled to.
+struct Followed {
+  std::optional<size_t> selected;
+  uint64_t order = 0;
+};
+
+void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails, const Words& words,
+               bool follow, size_t index, float height, float side) {
   ImGui::PushID(static_cast<int>(index));
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -39,7 +45,7 @@ void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails
   if (ImGui::InvisibleButton("item", {width, height}))
     actions.perform(ActionId::select, {std::to_string(index)});
   const bool hovered = ImGui::IsItemHovered();
-  if (selected && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
+  if (selected && follow && !ImGui::IsItemVisible()) ImGui::SetScrollHereY();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const ImVec2 end{corner.x + width, corner.y + height};
   if (selected || hovered)
@@ -69,6 +75,8 @@ void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails
   std::string below = thumbnail.state == Thumbnail::State::broken ? "can't be read" : "";
   if (thumbnail.state == Thumbnail::State::ready)
     below = std::to_string(thumbnail.width) + " x " + std::to_string(thumbnail.height);
+  if (const auto similarity = words.similarity(index))
+    below = formatted("%.3f", static_cast<double>(*similarity));
   list.AddText(fonts().small, fonts().small->FontSize, {text_left, corner.y + height / 2 + 2},
                palette().faint_text, below.c_str());
   if (hovered) {
@@ -79,9 +87,21 @@ void draw_item(Actions& actions, PictureLibrary& library, Thumbnails& thumbnails
   ImGui::PopID();
 }
 
+void draw_words(Screen& screen, Actions& actions, const PictureLibrary& library, const Words& words) {
+  if (!words.readable()) return;
+  const ActionKind& kind = kind_of(ActionId::words);
+  if (const auto typed = text_box("##words", kind.label, words.words()))
+    actions.perform(ActionId::words, {*typed});
+  screen.areas["words"] = area_of(ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+  if (!ImGui::IsItemActive()) hint({ActionId::words});
+  if (!words.words().empty() && words.read() < library.size())
+    faint(std::to_string(words.read()) + " of " + std::to_string(library.size()) + " read");
+}
+
 }  // namespace
 
-void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails) {
+void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails,
+                  const Words& words) {
   heading(library.size() == 1 ? "1 PICTURE" : std::to_string(library.size()) + " PICTURES");
   action_button(actions, ActionId::ask_what_to_open, -1);
   if (std::exchange(screen.asks_what_to_open, false)) ImGui::OpenPopup("open path");
@@ -91,7 +111,14 @@ void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thu
     faint_wrapped("Drop pictures or a folder on the window.");
     return;
   }
+  draw_words(screen, actions, library, words);
+  static Followed followed;
+  const Followed before = std::exchange(followed, {library.selected(), library.order_number()});
+  const bool sorted = before.order != followed.order;
+  const bool follow = !sorted && before.selected != followed.selected;
   ImGui::BeginChild("pictures", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoBackground);
+  // What is most like the words, wherever the selected picture has come to.
+  if (sorted) ImGui::SetScrollY(0);
   const float side = 46 * screen.scale, height = side + 8 * screen.scale;
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 2 * screen.scale});
   ImGuiListClipper clipper;
@@ -99,7 +126,7 @@ void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thu
   if (const auto selected = library.selected()) clipper.IncludeItemByIndex(static_cast<int>(*selected));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_item(actions, library, thumbnails, static_cast<size_t>(i), height, side);
+      draw_item(actions, library, thumbnails, words, follow, static_cast<size_t>(i), height, side);
   }
   ImGui::PopStyleVar();
   ImGui::EndChild();

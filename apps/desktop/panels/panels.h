@@ -13,11 +13,12 @@ namespace vitrine::desktop {
 
 void draw_top_bar(const Screen& screen, Actions& actions, const Looking& looking,
                   const std::vector<ModelChoice>& models, const DeviceChoice& devices, const Device& device);
-void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails);
+void draw_library(Screen& screen, Actions& actions, PictureLibrary& library, Thumbnails& thumbnails,
+                  const Words& words);
 // The views that show the picture.
 void draw_picture(Screen& screen, Actions& actions, Looking& looking, PictureLibrary& library, bool busy);
 // Beside it: what the model says, and how to look.
-void draw_answers(Screen& screen, Actions& actions, Looking& looking, bool busy);
+void draw_answers(Screen& screen, Actions& actions, Looking& looking, const Words& words, bool busy);
 void draw_structure(Screen& screen, Actions& actions, const Looking& looking, bool busy);
 void draw_profile(Screen& screen, Actions& actions, Looking& looking, bool busy);
 void draw_device(Screen& screen, const Device& device, std::span<const DeviceFact> facts);

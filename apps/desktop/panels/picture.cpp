@@ -102,7 +102,8 @@ void handle_click(const Screen& screen, Actions& actions, Looking& looking, cons
   selection.token = selection.token == token ? std::nullopt : std::optional(token);
   looking.select(selection);
   const View view = screen.view();
-  if (view == View::answers || view == View::features) actions.perform(ActionId::attention_view);
+  if (view == View::answers || view == View::features || view == View::words)
+    actions.perform(ActionId::attention_view);
 }
 
 void draw_single(Screen& screen, Actions& actions, Looking& looking, ImVec2 corner, ImVec2 space) {
@@ -215,9 +216,14 @@ void draw_invitation(const Looking& looking, PictureLibrary& library, bool busy,
 
 void draw_view_buttons(const Screen& screen, Actions& actions, const Looking& looking) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {4 * screen.scale, 7 * screen.scale});
+  const float edge = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
   for (const ViewName& view : view_names) {
     if (!shows_picture(view.view)) break;
-    if (toggle_button(std::string(view.title).c_str(), screen.view() == view.view))
+    const std::string title(view.title);
+    // In a narrow window they go on below.
+    const float width = ImGui::CalcTextSize(title.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x;
+    if (ImGui::GetCursorPosX() + width > edge) ImGui::NewLine();
+    if (toggle_button(title.c_str(), screen.view() == view.view))
       actions.perform(ActionId::view, {std::string(view.name)});
     ImGui::SameLine();
   }

@@ -55,6 +55,20 @@ bool toggle_button(const char* label, bool on, float width) {
   return clicked;
 }
 
+std::optional<std::string> text_box(const char* id, const char* hint, std::string text) {
+  const auto grow = [](ImGuiInputTextCallbackData* data) {
+    auto& whole = *static_cast<std::string*>(data->UserData);
+    whole.resize(static_cast<size_t>(data->BufTextLen));
+    data->Buf = whole.data();
+    return 0;
+  };
+  ImGui::SetNextItemWidth(-1);
+  const bool typed = ImGui::InputTextWithHint(id, hint, text.data(), text.capacity() + 1,
+                                              ImGuiInputTextFlags_CallbackResize, grow, &text);
+  if (!typed) return std::nullopt;
+  return text.c_str();
+}
+
 void share_bar(std::string_view label, double share, std::string_view number, bool strong) {
   const float width = ImGui::GetContentRegionAvail().x;
   const ImVec2 number_size = ImGui::CalcTextSize(number.data(), number.data() + number.size());

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ void hint(std::initializer_list<ActionId> actions);
 void action_button(Actions& actions, ActionId id, float width = 0, const char* label = nullptr);
 // A button that shows whether it is on; true when it was clicked.
 bool toggle_button(const char* label, bool on, float width = 0);
+// A line of text to type into, as wide as the window; what stands there now, where that is not `text` any
+// more. `hint` stands in an empty one.
+std::optional<std::string> text_box(const char* id, const char* hint, std::string text);
 // A share from 0 to 1 as a bar over the whole width, with a label on the left and a number on the right.
 void share_bar(std::string_view label, double share, std::string_view number, bool strong);
 // Text cut to a width, with "..." where something is missing.
