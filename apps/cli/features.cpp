@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/cli/commands.h"
+#include "apps/cli/head_output.h"
 #include "apps/cli/look_input.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/open_device.h"
@@ -22,8 +23,10 @@ namespace {
 
 struct FeatureFlags {
   LookFlags look;
-  std::string layers = "-1", layout = "NCHW", out, prefix, colors;
-  bool norm = false, json = false;
+  HeadFlags head;
+  std::string layers, layout = "NCHW", out, prefix, colors;
+  std::optional<bool> norm;
+  bool json = false;
 };
 
 // "-1", "2,5,8,11" or "all".
@@ -75,18 +78,48 @@ struct Stacked {
   }
 };
 
+void say_head(const FeatureFlags& flags, const HeadOutput& head) {
+  if (flags.json) {
+    nlohmann::ordered_json line;
+    line["image"] = flags.look.image;
+    line["head"] = flags.head.file;
+    line["layers"] = head.input().layers;
+    line["norm"] = head.input().norm;
+    if (!flags.out.empty()) line["out"] = flags.out;
+    if (!flags.colors.empty()) line["colors"] = flags.colors;
+    head.add_to(line);
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  for (const std::string& written : {flags.out, flags.colors}) {
+    if (!written.empty())
+      std::printf("%s: of every pixel that the model was shown\n", shown(written).c_str());
+  }
+  head.print();
+}
+
 void features(const FeatureFlags& flags, const CommonOptions& common) {
   const PlanOptions plan = plan_options(flags.look.model);
   // Files first: what is wrong with them needs no device to be found.
   const LookInput input(flags.look, common, false);
   const ViTConfig& c = input.model().config;
-  const std::vector<uint64_t> layers = layers_of(flags.layers, c.depth);
+  std::vector<uint64_t> layers = layers_of(flags.layers.empty() ? "-1" : flags.layers, c.depth);
+  std::optional<HeadOutput> head;
+  bool norm = flags.norm.value_or(false);
+  if (!flags.head.file.empty()) {
+    head.emplace(flags.head, c,
+                 HeadChoice{flags.layers.empty() ? std::vector<uint64_t>{} : layers, flags.norm});
+    layers = head->input().layers;
+    norm = head->input().norm;
+  } else if (!flags.head.range.empty()) {
+    throw Error(ErrorCode::usage, "found --depth-range without --head, expected both");
+  }
   if (!flags.prefix.empty() && c.prefix_in_blocks() == 0) {
     throw Error(ErrorCode::usage, "--prefix: this model has no tokens but the patches'");
   }
   const bool nchw = flags.layout == "NCHW";
   const DenseFeatures dense(
-      c, {.layers = layers, .norm = flags.norm, .rows = !nchw, .colors = !flags.colors.empty()});
+      c, {.layers = layers, .norm = norm, .rows = head || !nchw, .colors = !head && !flags.colors.empty()});
 
   const std::unique_ptr<Device> device = open_device(common);
   PipelineStore pipelines(*device);
@@ -95,6 +128,10 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
       input.run(weights, pipelines, storage_type(common.dtype, device->capabilities()),
                 with_stored_choices(plan, device->capabilities(), warn), dense.taps());
 
+  if (head) {
+    head->write(pipelines, dense, *executable, flags.out, flags.colors);
+    return say_head(flags, *head);
+  }
   Stacked maps, prefixes;
   for (const uint64_t layer : layers) {
     const std::vector<float> map = dense.map(*executable, layer);
@@ -114,7 +151,7 @@ void features(const FeatureFlags& flags, const CommonOptions& common) {
     nlohmann::ordered_json line;
     line["image"] = flags.look.image;
     line["layers"] = layers;
-    line["norm"] = flags.norm;
+    line["norm"] = norm;
     line["grid"] = {c.grid_height(), c.grid_width()};
     if (!flags.out.empty()) {
       line["out"] = flags.out;
@@ -149,11 +186,14 @@ void add_features(CLI::App& app, const CommonOptions& common) {
       app.add_subcommand("features", "Feature maps of a picture's patches behind chosen blocks, as .npy");
   auto flags = std::make_shared<FeatureFlags>();
   add_look_flags(*command, flags->look);
-  command
-      ->add_option("--layer", flags->layers,
-                   "Blocks, from 0 on or from -1 down, several with commas, or 'all'")
-      ->capture_default_str();
-  command->add_flag("--norm", flags->norm, "Behind the model's last norm, whichever the block");
+  command->add_option(
+      "--layer", flags->layers,
+      "Blocks, from 0 on or from -1 down, several with commas, or 'all'; else the last one, or "
+      "those of the head");
+  command->add_flag(
+      "--norm,!--no-norm", flags->norm,
+      "Behind the model's last norm, whichever the block, or not; else not, or as the head has it");
+  add_head_flags(*command, flags->head);
   command
       ->add_option("--layout", flags->layout,
                    "NCHW: [1,width,rows,columns], a picture of each number; NLC: [1,patches,width]")
@@ -172,6 +212,8 @@ void add_features(CLI::App& app, const CommonOptions& common) {
       throw Error(ErrorCode::usage,
                   "features: found none of --out, --prefix and --colors, expected one or more of them");
     }
+    if (!flags->head.file.empty() && !flags->prefix.empty())
+      throw Error(ErrorCode::usage, "found --prefix with --head, which is about patches alone");
     features(*flags, common);
   });
 }

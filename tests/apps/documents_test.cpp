@@ -131,6 +131,10 @@ class Desk {
     };
     cache("google--vit-base-patch16-224", model);
     cache("openai--clip-vit-base-patch16", words);
+    cache("facebook--dinov2-base", tree / "tests/parity/fixtures/hf_dinov2");
+    const fs::path heads = tree / "tests/parity/heads";
+    fs::copy_file(heads / "dinov2_classes.safetensors", folder_ / "ade20k_linear_head.safetensors");
+    fs::copy_file(heads / "dinov2_depth.safetensors", folder_ / "nyu_linear_head.safetensors");
   }
 
   CommandResult run(const std::string& command) const {
