@@ -206,8 +206,8 @@ void Words::read_pictures() {
         progress.say(std::to_string(read) + " of " + counted(total, "picture"));
         progress.set_done(static_cast<double>(read) / static_cast<double>(total));
         const auto reached = [&](Reading reading) {
-          post([list, reading](Words& self) {
-            if (self.list_ != list) return;
+          post([list, exif, reading](Words& self) {
+            if (self.list_ != list || self.exif_ != exif) return;
             self.reading_ = reading;
             if (reading == Reading::done) self.next_sort_ = 0;
           });

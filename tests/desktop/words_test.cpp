@@ -39,7 +39,7 @@ struct Expected {
                            features[paths[number].filename().string()] = {values.begin(), values.end()};
                          });
     for (const fs::path& path : paths)
-      runner.add(picture_for(decode_image(path, decoding(model.preprocess)), model.config.channels), path);
+      runner.add(picture_for(decode_image(path, decoding(model.preprocess)), model.config.channels), path.string());
     runner.finish();
   }
   std::vector<float> vectors(const std::vector<std::string>& labels,

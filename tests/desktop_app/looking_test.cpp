@@ -173,7 +173,7 @@ TEST_CASE("labels and words that are typed are scored and sorted as vitrine clas
 
   CHECK(std::ranges::count(desktop.written("scores.csv"), '\n') == 4);
 
-  const std::string features = desktop / "features.npy";
+  const std::string features = (desktop / "features.npy").string();
   const auto embedded = test::run_vitrine({"embed", samples.string(), "--model", clip.string(), "--dtype",
                                            "f32", "--batch", "1", "--json", "--out", features});
   REQUIRE(embedded.status == 0);
