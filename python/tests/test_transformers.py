@@ -134,8 +134,21 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
+def resizes_bytes() -> bool:
+    """Whether torchvision resizes bytes as bytes: 0.21 takes a CPU with AVX-512 for one that can't, and rounds numbers."""
+    import torch
+    from torchvision.transforms.v2 import functional
+
+    picture = torch.randint(0, 256, (1, 3, 60, 44), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+    bilinear = {"size": [SIZE, SIZE], "antialias": True}
+    expected = torch.nn.functional.interpolate(picture, mode="bilinear", **bilinear)
+    return torch.equal(functional.resize(picture, interpolation=functional.InterpolationMode.BILINEAR, **bilinear), expected)
+
+
 def theirs(library: Any, task: str, folder: Path, backend: str = "torchvision") -> Any:
     processor = library.AutoImageProcessor.from_pretrained(folder, backend=backend)
+    if backend == "torchvision" and processor.resample == Image.Resampling.BILINEAR and not resizes_bytes():
+        pytest.skip("found a torchvision that resizes bytes as numbers on this CPU, other than later ones")
     return library.pipeline(task, model=str(folder), image_processor=processor, device="cpu")
 
 
