@@ -69,7 +69,7 @@ struct Result {
   std::vector<float> values;
 };
 
-// Any thread may call.
+// Any thread may call, and waits for a run of another's without the GIL.
 class UserGraph {
  public:
   UserGraph() = default;
@@ -82,7 +82,8 @@ class UserGraph {
   // Whatever appends values and nodes, and returns one.
   template <typename Append>
   Id append(const Append& append) {
-    const std::scoped_lock lock(mutex_);
+    const nb::gil_scoped_release free;
+    const auto lock = enter();
     const ValueId id = append(graph_);
     run_.reset();
     return id.index;
@@ -103,14 +104,22 @@ class UserGraph {
   }
   static ValueId at(Id value) { return ValueId{value}; }
   static ValueId maybe(const MaybeId& value) { return value ? at(*value) : ValueId{}; }
-  Dims shape(Id value) const { return dims_of(graph_.value(at(value)).shape); }
-  std::string text() const { return graph_.to_string(); }
+  Dims shape(Id value) {
+    const nb::gil_scoped_release free;
+    const auto lock = enter();
+    return dims_of(graph_.value(at(value)).shape);
+  }
+  std::string text() {
+    const nb::gil_scoped_release free;
+    const auto lock = enter();
+    return graph_.to_string();
+  }
 
   // With an array for each input; all outputs, in the order in which they were computed.
   std::vector<Result> run(const std::vector<std::string>& names, const std::vector<Numbers>& arrays,
                           const std::string& device) {
-    require_unforked();
-    const std::scoped_lock lock(mutex_);
+    const nb::gil_scoped_release free;
+    const auto lock = enter();
     require_inputs(names, arrays);
     Executable& executable = executable_on(device);
     for (size_t i = 0; i < names.size(); ++i) {
@@ -130,6 +139,12 @@ class UserGraph {
   }
 
  private:
+  // In that order, as Session's: in a forked process the mutex may be held by a thread that isn't there.
+  std::unique_lock<std::mutex> enter() {
+    require_unforked();
+    return std::unique_lock(mutex_);
+  }
+
   struct Run {
     std::string wanted;
     std::shared_ptr<OpenDevice> device;
@@ -194,11 +209,7 @@ Activation activation_named(const std::string& name) {
 std::vector<std::pair<std::string, Floats>> run(UserGraph& graph, const std::vector<std::string>& names,
                                                 const std::vector<Numbers>& arrays,
                                                 const std::string& device) {
-  std::vector<Result> results;
-  {
-    const nb::gil_scoped_release free;
-    results = graph.run(names, arrays, device);
-  }
+  std::vector<Result> results = graph.run(names, arrays, device);
   std::vector<std::pair<std::string, Floats>> named;
   for (Result& result : results)
     named.emplace_back(result.name,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -147,6 +149,41 @@ def test_threads() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, inputs))
+
+
+def test_the_gil_is_free_while_a_graph_grows_beside_a_run() -> None:
+    graph = vitrine.Graph()
+    x, weight = graph.input("x", (1024, 1024)), graph.constant(np.zeros((1024, 1024), np.float32))
+    y = x
+    for _ in range(4):
+        y = graph.linear(y, weight)
+    graph.output(y, "y")
+    given = np.zeros((1024, 1024), np.float32)
+    graph.run(x=given)
+    times = []
+
+    def compute() -> None:
+        graph.run(x=given)
+        times.append(time.perf_counter())
+
+    def grow() -> None:
+        graph.linear(x, weight)
+        times.append(time.perf_counter())
+
+    running, growing = threading.Thread(target=compute), threading.Thread(target=grow)
+    start = last = time.perf_counter()
+    longest = 0.0
+    running.start()
+    time.sleep(0.02)
+    growing.start()
+    while running.is_alive() or growing.is_alive():
+        time.sleep(0.001)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    running.join()
+    growing.join()
+    assert len(times) == 2
+    assert longest < max((max(times) - start) / 2, 0.05)
 
 
 def test_refused() -> None:

@@ -136,16 +136,26 @@ import os, numpy, vitrine
 model = vitrine.load({str(DIGITS)!r})
 x = numpy.zeros((1, 1, 28, 28), numpy.float32)
 model(x)
+graph = vitrine.Graph()
+value = graph.input("x", (2, 3))
+graph.output(value * 2, "y")
+graph.run(x=numpy.zeros((2, 3)))
 child = os.fork()
 if child == 0:
     said = []
-    for call in (lambda: model(x), lambda: vitrine.load({str(DIGITS)!r}), vitrine.devices):
+    for call in (
+        lambda: model(x),
+        lambda: vitrine.load({str(DIGITS)!r}),
+        vitrine.devices,
+        lambda: graph.run(x=numpy.zeros((2, 3))),
+        lambda: value * 3,
+    ):
         try:
             call()
         except vitrine.DeviceError as error:
             said.append("forked" in str(error))
-    del model
-    os._exit(0 if said == [True] * 3 else 1)
+    del model, graph, value
+    os._exit(0 if said == [True] * 5 else 1)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 model(x)
 print("child", status)
