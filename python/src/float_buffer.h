@@ -33,16 +33,18 @@ class FloatBuffer {
     return false;
   }
 
+  // Nothing where none is held.
+  void close() {
+    PyBuffer_Release(&view_);
+    view_ = {};
+  }
+
   std::span<const Py_ssize_t> shape() const { return {view_.shape, static_cast<size_t>(view_.ndim)}; }
   std::span<float> numbers() const {
     return {static_cast<float*>(view_.buf), static_cast<size_t>(view_.len) / sizeof(float)};
   }
 
  private:
-  void close() {
-    PyBuffer_Release(&view_);  // nothing where none is held
-    view_ = {};
-  }
   Py_buffer view_{};
 };
 

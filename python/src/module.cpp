@@ -8,9 +8,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "model/look/structure.h"
 #include "model/run/top_answers.h"
@@ -146,6 +148,32 @@ nb::object empty_floats(const std::vector<uint64_t>& shape) {
   return nb::steal(made);
 }
 
+// An array of this shape for results, opened. Of small ones those that nobody has any more are given out
+// again: behind a run, where that is the CPU's, to make one costs as much as all else of a call but the
+// copies.
+nb::object room_for(const std::vector<uint64_t>& shape, FloatBuffer& room) {
+  // Never let go of: when the interpreter ends it is too late for that. Whoever has the GIL uses them.
+  static std::array<PyObject*, 2> spares{};
+  static size_t oldest = 0;
+  constexpr size_t most_kept = 65536;
+  const int axes = static_cast<int>(shape.size());
+  for (PyObject* spare : spares) {
+    // Somebody may have reshaped it, or made it read-only, before he let go.
+    if (spare && Py_REFCNT(spare) == 1 && room.open(spare, axes, FloatBuffer::Access::write) &&
+        std::ranges::equal(room.shape(), shape))
+      return nb::borrow(spare);
+    room.close();
+  }
+  nb::object made = empty_floats(shape);
+  if (!room.open(made, axes, FloatBuffer::Access::write))
+    throw Error(ErrorCode::failed, "numpy.empty: found no array of float32");
+  if (room.numbers().size_bytes() <= most_kept) {
+    Py_XDECREF(std::exchange(spares[oldest], made.inc_ref().ptr()));
+    oldest = (oldest + 1) % spares.size();
+  }
+  return made;
+}
+
 // All of model(x) in one function: behind a run the device's driver, where that is the CPU, has left nothing
 // of Python's in the caches, and each function of Python's own costs microseconds.
 nb::object run(Session& session, nb::handle x, const std::optional<std::string>& what, int64_t batch) {
@@ -163,10 +191,7 @@ nb::object run(Session& session, nb::handle x, const std::optional<std::string>&
   require_size(images.shape(), c);
   const Result result = result_of(what).value_or(natural_result(c));
   const std::vector<uint64_t> shape = result_shape(c, result, static_cast<uint64_t>(images.shape()[0]));
-  const nb::object results = empty_floats(shape);
-  if (!room.open(results, static_cast<int>(shape.size()), FloatBuffer::Access::write)) {
-    throw Error(ErrorCode::failed, "numpy.empty: found no array of float32");
-  }
+  const nb::object results = room_for(shape, room);
   released(session, [&] {
     session.run(images.numbers(), result, static_cast<uint64_t>(batch), check_signals, room.numbers());
   });

@@ -149,3 +149,21 @@ def test_a_neck_gives_fewer_columns() -> None:
     assert model.forward_intermediates(x, [-1])[0].shape == (2, 24, 4, 4)
     (behind,) = model.forward_intermediates(x, [-1], norm=True)
     np.testing.assert_array_equal(behind.reshape(2, 16, 16).transpose(0, 2, 1), tokens)
+
+
+def test_results_stay_as_they_are_for_whoever_has_any_part_of_them() -> None:
+    model = vitrine.load(DIGITS)
+    rng = np.random.default_rng(5)
+    inputs = [rng.standard_normal((1, 1, 28, 28)).astype(np.float32) for _ in range(6)]
+    expected = [model(x).copy() for x in inputs]
+    kept = [model(x) for x in inputs]
+    rows = [model(x)[0] for x in inputs]
+    seen = [memoryview(model(x)) for x in inputs]  # type: ignore[arg-type]
+    for x in inputs:
+        # What is let go of in another shape, of another type or read-only is nobody's either.
+        model(x).shape = (10, 1)
+        model(x).setflags(write=False)
+        model(x).dtype = np.int32
+        assert model(x).dtype == np.float32 and model(x).flags.writeable and model(x).shape == (1, 10)
+    for want, whole, row, view in zip(expected, kept, rows, seen, strict=True):
+        assert np.array_equal(whole, want) and np.array_equal(row, want[0]) and np.array_equal(np.asarray(view), want)
