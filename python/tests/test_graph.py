@@ -160,30 +160,23 @@ def test_the_gil_is_free_while_a_graph_grows_beside_a_run() -> None:
     graph.output(y, "y")
     given = np.zeros((1024, 1024), np.float32)
     graph.run(x=given)
-    times = []
 
-    def compute() -> None:
-        graph.run(x=given)
-        times.append(time.perf_counter())
+    def turns_of_others() -> int:
+        """How often this thread had its turn while another waited to add to a graph that a third one runs."""
+        running = threading.Thread(target=lambda: graph.run(x=given))
+        growing = threading.Thread(target=lambda: graph.linear(x, weight))
+        running.start()
+        time.sleep(0.02)
+        growing.start()
+        turns = 0
+        while growing.is_alive():
+            time.sleep(0.001)
+            turns += 1
+        running.join()
+        return turns
 
-    def grow() -> None:
-        graph.linear(x, weight)
-        times.append(time.perf_counter())
-
-    running, growing = threading.Thread(target=compute), threading.Thread(target=grow)
-    start = last = time.perf_counter()
-    longest = 0.0
-    running.start()
-    time.sleep(0.02)
-    growing.start()
-    while running.is_alive() or growing.is_alive():
-        time.sleep(0.001)
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    running.join()
-    growing.join()
-    assert len(times) == 2
-    assert longest < max((max(times) - start) / 2, 0.05)
+    # Whoever comes before the run, or behind it, waits for nobody: then it has to be tried again.
+    assert any(turns_of_others() > 5 for _ in range(10))
 
 
 def test_refused() -> None:
