@@ -169,10 +169,11 @@ LinearHead read_linear_head(const std::filesystem::path& path) {
 HeadInput head_input(const LinearHead& head, const ViTConfig& config, const HeadChoice& choice) {
   const auto refuse = [&](const std::string& what) { throw Error(ErrorCode::bad_file, "the head " + what); };
   const bool depth = head.task == LinearHead::Task::depth;
-  HeadInput input{.layers = choice.layers};
+  HeadInput input{.layers = choice.layers, .norm = choice.norm.value_or(!depth)};
+  const uint64_t width = input.norm ? config.result_width() : config.dim;
   // DINOv2's depth heads see the class token beside every patch; DINOv3's where they are twice as wide.
   const auto blocks = [&](uint64_t each) { return head.inputs % each == 0 ? head.inputs / each : 0; };
-  const uint64_t plain = blocks(config.dim), beside = blocks(2 * config.dim);
+  const uint64_t plain = blocks(width), beside = blocks(2 * width);
   const auto fits = [&](uint64_t count) {
     return count != 0 && (input.layers.empty() ? count == 1 || count == 4 : count == input.layers.size());
   };
@@ -182,10 +183,11 @@ HeadInput head_input(const LinearHead& head, const ViTConfig& config, const Head
     input.class_token = depth && !fits(plain) && fits(beside);
   }
   const uint64_t count = input.class_token ? beside : plain;
-  if (input.class_token && !config.class_token) refuse("sees a class token, which this model hasn't");
+  if (input.class_token && (!config.class_token || config.neck))
+    refuse("sees a class token, which this model hasn't");
   if (!fits(count)) {
     refuse("takes " + std::to_string(head.inputs) + " numbers a patch, expected " +
-           std::to_string((input.class_token ? 2 : 1) * config.dim) + " of each of " +
+           std::to_string((input.class_token ? 2 : 1) * width) + " of each of " +
            (input.layers.empty() ? std::string("1 or 4 blocks; name its own with --layer")
                                  : counted(input.layers.size(), "block")));
   }
@@ -202,7 +204,6 @@ HeadInput head_input(const LinearHead& head, const ViTConfig& config, const Head
         "doesn't say whether it sees features behind the model's last norm: --norm, as is DINOv3's habit, or "
         "--no-norm");
   }
-  input.norm = choice.norm.value_or(!depth);
   return input;
 }
 
