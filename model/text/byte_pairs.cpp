@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <format>
 #include <limits>
 #include <queue>
 
@@ -33,6 +34,21 @@ bool is_other(char32_t code) {
 }
 
 }  // namespace
+
+BytePairs::BytePairs(std::unordered_map<std::string, uint32_t> vocabulary,
+                     const std::vector<std::string>& merges, const std::string& file)
+    : BytePairs(std::move(vocabulary), merges, "", "", file) {
+  of_characters_ = true;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    const std::string token = std::format("<0x{:02X}>", byte);
+    const uint32_t* id = find(token);
+    if (!id) {
+      throw Error(ErrorCode::bad_file, file + ": found no token " + in_quotes(token) +
+                                           " in the vocabulary, expected one for each byte");
+    }
+    bytes_[byte] = *id;
+  }
+}
 
 BytePairs::BytePairs(std::unordered_map<std::string, uint32_t> vocabulary,
                      const std::vector<std::string>& merges, std::string suffix, const std::string& unknown,
@@ -71,24 +87,46 @@ const uint32_t* BytePairs::find(const std::string& token) const {
   return found == vocabulary_.end() ? nullptr : &found->second;
 }
 
+// Unknown letters of a vocabulary without a token for them are left out.
+std::vector<uint32_t> BytePairs::letters_of(std::string_view word) const {
+  std::vector<uint32_t> ids;
+  for (size_t i = 0; i < word.size(); ++i) {
+    // The mark belongs to the last character's last letter, which is the last byte's.
+    std::string letter = letters()[static_cast<unsigned char>(word[i])];
+    if (i + 1 == word.size()) letter += suffix_;
+    const uint32_t* id = find(letter);
+    if (id || has_unknown_) ids.push_back(id ? *id : unknown_);
+  }
+  return ids;
+}
+
+std::vector<uint32_t> BytePairs::characters_of(std::string_view word) const {
+  std::vector<uint32_t> ids;
+  for (const char32_t code : unicode::decode(word)) {
+    std::string character;
+    unicode::append(character, code);
+    if (const uint32_t* id = find(character)) {
+      ids.push_back(*id);
+    } else {
+      for (const char byte : character) ids.push_back(bytes_[static_cast<unsigned char>(byte)]);
+    }
+  }
+  return ids;
+}
+
 void BytePairs::append(std::vector<uint32_t>& ids, std::string_view word) const {
+  join(ids, of_characters_ ? characters_of(word) : letters_of(word));
+}
+
+void BytePairs::join(std::vector<uint32_t>& ids, std::span<const uint32_t> letters) const {
   constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
   struct Symbol {
     uint32_t id, before, behind;
     bool gone = false;
   };
   std::vector<Symbol> symbols;
-  // The letters of the bytes, each a symbol; unknown ones of a vocabulary without a token for them are left
-  // out.
-  for (size_t i = 0; i < word.size(); ++i) {
-    // The mark belongs to the last character's last letter, which is the last byte's.
-    std::string letter = letters()[static_cast<unsigned char>(word[i])];
-    if (i + 1 == word.size()) letter += suffix_;
-    const uint32_t* id = find(letter);
-    if (!id && !has_unknown_) continue;
-    const auto at = static_cast<uint32_t>(symbols.size());
-    symbols.push_back({id ? *id : unknown_, at == 0 ? none : at - 1, none});
-    if (at != 0) symbols[at - 1].behind = at;
+  for (uint32_t at = 0; at < letters.size(); ++at) {
+    symbols.push_back({letters[at], at == 0 ? none : at - 1, at + 1 == letters.size() ? none : at + 1});
   }
   // What can be merged: by rank, then from the left.
   struct Candidate {
@@ -167,6 +205,17 @@ std::vector<std::string> clip_words(std::string_view text) {
     }
     words.push_back(unicode::encode(rest.substr(at, length)));
     at += length;
+  }
+  return words;
+}
+
+std::vector<std::string_view> words_with_spaces(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t space = text.find(' ');
+    const size_t length = space == std::string_view::npos ? text.size() : space + 1;
+    words.push_back(text.substr(0, length));
+    text.remove_prefix(length);
   }
   return words;
 }

@@ -1,4 +1,4 @@
-// A text tower from the files of transformers' CLIPModel and SiglipModel.
+// A text tower from the files of transformers' CLIPModel, SiglipModel and Siglip2Model.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,17 +31,22 @@ std::vector<ModulePath> block_paths() {
           {Module::head, {"text_model.head."}}};
 }
 
+std::optional<TextKind> kind_named(const std::optional<std::string>& type) {
+  if (type == "clip") return TextKind::clip;
+  if (type == "siglip" || type == "siglip2") return TextKind::siglip;
+  return std::nullopt;
+}
+
 TextKind kind_of(const JsonObject& object) {
   const auto type = object.text("model_type");
-  if (type == "clip") return TextKind::clip;
-  if (type == "siglip") return TextKind::siglip;
-  const std::string expected = R"("clip" or "siglip", whose texts are read)";
+  if (const auto kind = kind_named(type)) return *kind;
+  const std::string expected = R"("clip", "siglip" or "siglip2", whose texts are read)";
   if (type) object.fail("model_type", *type, expected);
   throw Error(ErrorCode::bad_file, object.file() + ": found no \"model_type\", expected " + expected);
 }
 
 TextConfig read_text_config(const JsonObject& object) {
-  TextConfig config{.kind = kind_of(object)};
+  TextConfig config{.kind = kind_of(object), .lower = object.text("model_type") == "siglip2"};
   const bool clip = config.kind == TextKind::clip;
   static const Json nothing = Json::object();
   JsonObject text(nothing, object.file());
@@ -122,8 +127,7 @@ bool has_text_tower(const Model& model) {
   if (model.config.classes != 0 || model.path.empty() || !is_folder(model.path) || !path_exists(config))
     return false;
   const Json json = read_json(config);
-  const auto type = JsonObject(json, shown(config)).text("model_type");
-  return type == "clip" || type == "siglip";
+  return kind_named(JsonObject(json, shown(config)).text("model_type")).has_value();
 }
 
 TextModel open_text_model_of(const Model& model, Warn warn) {
@@ -172,7 +176,7 @@ TextModel open_text_model(const std::filesystem::path& model, Warn warn) {
   text.log_scale = read_number(files, "logit_scale");
   if (config.kind == TextKind::siglip) text.bias = read_number(files, "logit_bias");
   text.constants = part_weights(text.files, tower, parts, std::move(warn));
-  text.tokenizer = open_tokenizer(path, config.kind);
+  text.tokenizer = open_tokenizer(path, config.kind, config.lower);
   if (text.tokenizer->size() > config.vocabulary) {
     throw Error(ErrorCode::bad_file, shown(path) + ": found a tokenizer of " +
                                          std::to_string(text.tokenizer->size()) +

@@ -133,7 +133,7 @@ void add_steps(const JsonObject& object, TextSteps& steps) {
   } else if (type == "NFC") {
     steps.emplace_back([](const std::u32string& text) { return unicode::nfc(text); });
   } else if (type == "Lowercase") {
-    steps.emplace_back([](const std::u32string& text) { return unicode::lower(text); });
+    steps.push_back(lower_case());
   } else if (type == "Replace") {
     steps.push_back(read_replace(object));
   } else if (type == "Strip") {
@@ -169,20 +169,30 @@ TextSteps read_steps(const JsonObject& normalizer) {
   return steps;
 }
 
+TextStep lower_case() {
+  return [](const std::u32string& text) { return unicode::lower(text); };
+}
+
 TextSteps clip_steps() {
   const Pattern spaces{unicode::is_space, 1, true};
   return {[](const std::u32string& text) { return unicode::nfc(text); },
-          [=](const std::u32string& text) { return replace_pattern(text, spaces, U" "); },
-          [](const std::u32string& text) { return unicode::lower(text); }};
+          [=](const std::u32string& text) { return replace_pattern(text, spaces, U" "); }, lower_case()};
 }
 
-void require_clip_words(const JsonObject& splitter) {
+PairWords read_pair_words(const JsonObject& splitter) {
   const std::vector<JsonObject> steps = splitters(splitter);
   const auto refuse = [&] {
-    splitter.fail(
-        "type", kind_of(splitter),
-        "CLIP's own: a Split by its expression and ByteLevel, the only one that is supported with BPE");
+    splitter.fail("type", kind_of(splitter),
+                  "CLIP's own, a Split by its expression and ByteLevel, or Gemma's, a Split behind spaces, "
+                  "which are supported with BPE");
   };
+  if (steps.size() == 1 && kind_of(steps[0]) == "Split") {
+    const auto pattern = steps[0].object("pattern");
+    const bool behind =
+        steps[0].text("behavior") == "MergedWithPrevious" && !steps[0].flag("invert").value_or(false);
+    if (!pattern || pattern->text("String") != " " || !behind) refuse();
+    return PairWords::with_spaces;
+  }
   if (steps.size() != 2 || kind_of(steps[0]) != "Split" || kind_of(steps[1]) != "ByteLevel") refuse();
   const auto pattern = steps[0].object("pattern");
   const bool kept = steps[0].text("behavior") == "Removed" && steps[0].flag("invert").value_or(false);
@@ -197,6 +207,7 @@ void require_clip_words(const JsonObject& splitter) {
   if (!steps[1].flag("use_regex").value_or(true)) {
     steps[1].fail("use_regex", false, "true, the only value that is supported");
   }
+  return PairWords::clip;
 }
 
 Metaspace read_metaspace(const JsonObject& splitter) {

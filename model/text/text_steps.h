@@ -1,6 +1,7 @@
 // What a tokenizer.json has done to a text before its model cuts it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,11 +19,14 @@ std::string apply_steps(const TextSteps& steps, std::string_view text);
 
 // "normalizer". Throws Error(bad_file) naming a step that isn't known.
 TextSteps read_steps(const JsonObject& normalizer);
+TextStep lower_case();
 // Those of CLIP: composed, white space as one space each, lower case.
 TextSteps clip_steps();
 
-// "pre_tokenizer": throws Error(bad_file) unless it is CLIP's.
-void require_clip_words(const JsonObject& splitter);
+// "pre_tokenizer" of byte pairs: CLIP's words or Gemma's, which end with each space. Throws Error(bad_file)
+// for any other.
+enum class PairWords : uint8_t { clip, with_spaces };
+PairWords read_pair_words(const JsonObject& splitter);
 
 // SentencePiece's way of marking words.
 struct Metaspace {

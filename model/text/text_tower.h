@@ -1,5 +1,5 @@
-// The text towers of CLIP and SigLIP: a transformer over tokens that gives one vector a text, to be compared
-// with the vector of a picture.
+// The text towers of CLIP, SigLIP and SigLIP 2: a transformer over tokens that gives one vector a text, to be
+// compared with the vector of a picture.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace vitrine {
 
 struct TextConfig {
   TextKind kind = TextKind::clip;
-  ViTConfig blocks;  // what concerns them: dim, depth, heads, mlp_hidden, activation, eps, causal
+  bool lower = false;  // texts, whatever the tokenizer's files say: SigLIP 2's with pictures of any shape
+  ViTConfig blocks;    // what concerns them: dim, depth, heads, mlp_hidden, activation, eps, causal
   uint64_t vocabulary = 0;
   uint64_t length = 0;  // tokens of a text
   uint64_t width = 0;   // of the vector
@@ -60,7 +61,7 @@ struct TextModel {
 bool has_text_tower(const Model& model);
 
 // From a folder with config.json, the weights and a tokenizer, or the name of one in Hugging Face's cache.
-// Throws Error(bad_file) for anything else than transformers' CLIP or SigLIP, by name.
+// Throws Error(bad_file) for anything else than transformers' CLIP, SigLIP or SigLIP 2, by name.
 TextModel open_text_model(const std::filesystem::path& model, Warn warn = {});
 // The one beside the tower that pictures go through. Error(bad_file) where their vectors are of other widths.
 TextModel open_text_model_of(const Model& model, Warn warn = {});

@@ -85,13 +85,13 @@ uint32_t Tokenizer::size() const {
   return std::max({most, begin_.value_or(0), end_.value_or(0)}) + 1;
 }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder, TextKind kind) {
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder, TextKind kind, bool lower) {
   const auto has = [&](const char* name) {
     std::error_code ignored;
     return std::filesystem::exists(folder / name, ignored);
   };
   if (kind == TextKind::siglip && has("spiece.model")) return read_siglip_pieces(folder / "spiece.model");
-  if (has("tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
+  if (has("tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", lower);
   if (kind == TextKind::clip && has("vocab.json") && has("merges.txt")) {
     return read_clip_vocabulary(folder / "vocab.json", folder / "merges.txt");
   }

@@ -1,4 +1,4 @@
-// Text to a text tower's numbers: the tokenizers of CLIP and SigLIP, read from the files that their
+// Text to a text tower's numbers: the tokenizers of CLIP, SigLIP and SigLIP 2, read from the files that their
 // publishers left.
 #pragma once
 
@@ -60,9 +60,11 @@ enum class TextKind : uint8_t { clip, siglip };
 
 // From the model's folder: for CLIP tokenizer.json, else vocab.json with merges.txt; for SigLIP spiece.model,
 // which its class reads, else tokenizer.json. Throws Error(bad_file) that names the file and what isn't as it
-// must be, a step of a tokenizer that isn't known among them.
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder, TextKind kind);
-std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& file);
+// must be, a step of a tokenizer that isn't known among them. `lower`: Gemma's words in lower case, whatever
+// the files say.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder, TextKind kind,
+                                          bool lower = false);
+std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& file, bool lower = false);
 std::unique_ptr<Tokenizer> read_clip_vocabulary(const std::filesystem::path& vocab,
                                                 const std::filesystem::path& merges);
 std::unique_ptr<Tokenizer> read_siglip_pieces(const std::filesystem::path& file);

@@ -1,5 +1,5 @@
-// tokenizer.json, the file of the library `tokenizers`: steps by name, of which those are done that CLIP's
-// and SigLIP's have.
+// tokenizer.json, the file of the library `tokenizers`: steps by name, of which those are done that CLIP's,
+// SigLIP's and SigLIP 2's have.
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -66,6 +66,22 @@ class ClipTokenizer : public StepTokenizer {
  protected:
   void append(std::vector<uint32_t>& ids, std::string_view text, bool) const override {
     for (const std::string& word : clip_words(text)) pairs_.append(ids, word);
+  }
+  uint32_t largest() const override { return pairs_.largest(); }
+
+ private:
+  BytePairs pairs_;
+};
+
+// Gemma's, as SigLIP 2 has it: words with the spaces behind them, each by its characters.
+class GemmaTokenizer : public StepTokenizer {
+ public:
+  GemmaTokenizer(BytePairs pairs, TextSteps steps, Specials specials)
+      : StepTokenizer(std::move(steps), std::move(specials)), pairs_(std::move(pairs)) {}
+
+ protected:
+  void append(std::vector<uint32_t>& ids, std::string_view text, bool) const override {
+    for (const std::string_view word : words_with_spaces(text)) pairs_.append(ids, word);
   }
   uint32_t largest() const override { return pairs_.largest(); }
 
@@ -180,20 +196,57 @@ std::vector<std::string> read_merges(const JsonObject& model) {
   return merges;
 }
 
-BytePairs read_byte_pairs(const JsonObject& model) {
-  for (const char* key : {"byte_fallback", "fuse_unk", "ignore_merges"}) {
+BytePairs read_byte_pairs(const JsonObject& model, PairWords words) {
+  const bool clip = words == PairWords::clip;
+  if (model.flag("byte_fallback").value_or(false) == clip) {
+    model.fail("byte_fallback", clip,
+               clip ? "false, the only value that is supported with CLIP's words"
+                    : "true, the only value that is supported with Gemma's words");
+  }
+  const auto require_false = [&](const char* key) {
     if (model.flag(key).value_or(false)) model.fail(key, true, "false, the only value that is supported yet");
+  };
+  const auto require_none = [&](const char* key) {
+    const auto mark = model.text(key);
+    if (mark && !mark->empty()) model.fail(key, *mark, "none, as nothing else is supported yet");
+  };
+  require_false("ignore_merges");
+  require_none("continuing_subword_prefix");
+  if (clip) {
+    require_false("fuse_unk");  // with a token for each byte nothing is unknown
+  } else {
+    require_none("end_of_word_suffix");
   }
   if (const Json* dropout = model.find("dropout"); dropout && *dropout != 0.0) {
     model.fail("dropout", *dropout, "none");
   }
-  if (const auto prefix = model.text("continuing_subword_prefix"); prefix && !prefix->empty()) {
-    model.fail("continuing_subword_prefix", *prefix, "none, as nothing else is supported yet");
-  }
   const Json* vocabulary = model.find("vocab");
   if (!vocabulary) model.fail("vocab", nullptr, "an object");
-  return {read_vocabulary(*vocabulary, model.file() + " (vocab)"), read_merges(model),
-          model.text("end_of_word_suffix").value_or(""), model.text("unk_token").value_or(""), model.file()};
+  auto tokens = read_vocabulary(*vocabulary, model.file() + " (vocab)");
+  if (!clip) return {std::move(tokens), read_merges(model), model.file()};
+  return {std::move(tokens), read_merges(model), model.text("end_of_word_suffix").value_or(""),
+          model.text("unk_token").value_or(""), model.file()};
+}
+
+// What the folder's other files say has to be what is done.
+void require_gemma_settings(const TokenizerSettings& settings, const Around& around,
+                            const std::string& file) {
+  if (!settings.pads_right || !settings.hides_padding) {
+    throw Error(ErrorCode::bad_file,
+                file +
+                    R"(: expected "padding_side": "right" and "model_input_names": ["input_ids"] in )"
+                    R"(tokenizer_config.json, as SigLIP 2 has them: without, texts are padded on the left )"
+                    "and padding is masked, which isn't supported yet");
+  }
+  const auto check = [&](const char* key, const std::optional<bool>& adds, bool added) {
+    if (!adds || *adds == added) return;
+    throw Error(ErrorCode::bad_file, file + ": found a post_processor that " +
+                                         (added ? "adds" : "doesn't add") +
+                                         " what tokenizer_config.json says otherwise of (" + key +
+                                         "), expected both to say the same");
+  };
+  check("add_bos_token", settings.adds_begin, around.begin.has_value());
+  check("add_eos_token", settings.adds_end, around.end.has_value());
 }
 
 Unigram read_unigram(const JsonObject& model) {
@@ -219,9 +272,10 @@ Unigram read_unigram(const JsonObject& model) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path) {
-  return parse_tokenizer_json(read_json(path, limits), shown(path),
-                              read_tokenizer_settings(path.parent_path()));
+std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& path, bool lower) {
+  TokenizerSettings settings = read_tokenizer_settings(path.parent_path());
+  if (lower) settings.lower = true;
+  return parse_tokenizer_json(read_json(path, limits), shown(path), settings);
 }
 
 std::unique_ptr<Tokenizer> parse_tokenizer_json(const Json& json, const std::string& file,
@@ -262,11 +316,16 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const Json& json, const std::str
   };
   const std::string type = kind_of(model);
   if (type == "BPE") {
-    require_clip_words(splitter);
-    BytePairs pairs = read_byte_pairs(model);
+    const PairWords words = read_pair_words(splitter);
+    BytePairs pairs = read_byte_pairs(model, words);
     const uint32_t pad = pad_of([&](const std::string& token) { return pairs.find(token); });
-    return std::make_unique<ClipTokenizer>(std::move(pairs), std::move(steps),
-                                           StepTokenizer::Specials{added, around.begin, around.end, pad});
+    StepTokenizer::Specials specials{added, around.begin, around.end, pad};
+    if (words == PairWords::clip) {
+      return std::make_unique<ClipTokenizer>(std::move(pairs), std::move(steps), std::move(specials));
+    }
+    require_gemma_settings(settings, around, file);
+    if (settings.lower.value_or(false)) steps.insert(steps.begin(), lower_case());
+    return std::make_unique<GemmaTokenizer>(std::move(pairs), std::move(steps), std::move(specials));
   }
   if (type == "Unigram") {
     const Metaspace metaspace = read_metaspace(splitter);

@@ -15,7 +15,8 @@ namespace {
 using Json = nlohmann::json;
 
 const test::Path data = VITRINE_TEST_DATA;
-const std::string clip = data / "parity" / "text" / "clip", siglip = data / "parity" / "text" / "siglip";
+const std::string clip = data / "parity" / "text" / "clip", siglip = data / "parity" / "text" / "siglip",
+                  siglip2 = data / "parity" / "text" / "siglip2";
 const std::string picture = data / "images" / "pictures" / "jpeg_420.jpg",
                   other = data / "images" / "pictures" / "jpeg_17x33.jpg";
 
@@ -61,10 +62,15 @@ TEST_CASE("classify takes labels, from the command line or a file") {
 
 TEST_CASE("SigLIP's probabilities are each label's own") {
   test::test_device();
-  const auto two = probabilities({"--model", siglip, "--labels", "a cat,a dog"});
-  const auto one = probabilities({"--model", siglip, "--labels", "a dog"});
-  REQUIRE(two.size() == 2);
-  CHECK(one.at(0) == two.at(1));
+  for (const std::string& model : {siglip, siglip2}) {
+    const auto two = probabilities({"--model", model, "--labels", "a cat,a dog"});
+    const auto one = probabilities({"--model", model, "--labels", "a dog"});
+    REQUIRE(two.size() == 2);
+    CHECK(one.at(0) == two.at(1));
+  }
+  // Trained on texts in lower case.
+  CHECK(probabilities({"--model", siglip2, "--labels", "A Cat,a dog"}) ==
+        probabilities({"--model", siglip2, "--labels", "a cat,a dog"}));
 }
 
 TEST_CASE("search finds the picture itself, and ranks by texts as embed gives them") {

@@ -25,7 +25,8 @@ using Id = ActionId;
 
 const test::Path data = test::Path(VITRINE_TEST_DATA);
 const test::Path samples = data / ".." / "assets" / "samples";
-const test::Path clip = data / "parity" / "text" / "clip", siglip = data / "parity" / "text" / "siglip";
+const test::Path clip = data / "parity" / "text" / "clip", siglip = data / "parity" / "text" / "siglip",
+                 siglip2 = data / "parity" / "text" / "siglip2";
 
 // What the command line would say of a folder's pictures.
 struct Expected {
@@ -39,7 +40,8 @@ struct Expected {
                            features[paths[number].filename().string()] = {values.begin(), values.end()};
                          });
     for (const fs::path& path : paths)
-      runner.add(picture_for(decode_image(path, decoding(model.preprocess)), model.config.channels), path.string());
+      runner.add(picture_for(decode_image(path, decoding(model.preprocess)), model.config.channels),
+                 path.string());
     runner.finish();
   }
   std::vector<float> vectors(const std::vector<std::string>& labels,
@@ -97,7 +99,7 @@ void check_scores(const std::vector<TopAnswer>& found, const Expected& expected,
 }  // namespace
 
 TEST_CASE("labels are scored as vitrine classify --labels does, with and without a template") {
-  for (const test::Path& model : {clip, siglip}) {
+  for (const test::Path& model : {clip, siglip, siglip2}) {
     INFO(model);
     const Expected expected(model);
     App app(model);
@@ -169,7 +171,7 @@ TEST_CASE("a picture that can't be read comes last, and the others are sorted") 
 }
 
 TEST_CASE("patches are shown as like the words as they are") {
-  for (const test::Path& model : {clip, siglip}) {
+  for (const test::Path& model : {clip, siglip, siglip2}) {
     INFO(model);
     App app(model);
     app.type(Id::view, "words");

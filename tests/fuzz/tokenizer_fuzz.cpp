@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     std::unique_ptr<vitrine::Tokenizer> tokenizer;
     if (bytes.starts_with('{')) {
-      tokenizer = vitrine::parse_tokenizer_json(vitrine::parse_json(bytes, "x.json"), "x.json");
+      tokenizer = vitrine::parse_tokenizer_json(vitrine::parse_json(bytes, "x.json"), "x.json",
+                                                {.pads_right = true, .hides_padding = true});
     } else {
       tokenizer = vitrine::parse_siglip_pieces(bytes, "x.model");
     }

@@ -26,7 +26,7 @@ const std::filesystem::path folder = std::filesystem::path(VITRINE_TEST_DATA) / 
 
 TEST_CASE("patches compared with words are as transformers' model pools each alone") {
   PipelineStore& pipelines = *test::test_device().pipelines;
-  for (const std::string name : {"clip", "siglip"}) {
+  for (const std::string name : {"clip", "siglip", "siglip2"}) {
     INFO(name);
     ModelOptions options;
     options.model = folder / name;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CLIP and SigLIP of B/16's size with random weights: vitrine's vectors against transformers' in float64.
+"""CLIP, SigLIP and SigLIP 2 (NaFlex) of B/16's size with random weights: vitrine's vectors against transformers' in float64.
 
     tests/parity/full_zero_shot.py build/release/vitrine
 
@@ -15,6 +15,8 @@ import tempfile
 import numpy as np
 import torch
 import transformers
+
+from make_tokenizer_fixtures import picture_inputs
 
 HERE = pathlib.Path(__file__).parent / "text"
 
@@ -34,7 +36,8 @@ def check(vitrine, name, model, length):
             if file.suffix in (".json", ".txt", ".model") and file.name not in ("config.json", "preprocessor_config.json"):
                 shutil.copy(file, folder)
         (folder / "texts.txt").write_bytes("".join(t + "\n" for t in texts).encode())
-        pixels = torch.randn(2, 3, 224, 224)
+        side = 256 if name == "siglip2" else 224
+        pixels = torch.randn(2, 3, side, side)
         np.save(folder / "x.npy", pixels.numpy())
         run = [vitrine, "embed", "--text", folder / "texts.txt", "--model", folder, "--out", folder / "t.npy"]
         subprocess.run(run, check=True)
@@ -42,8 +45,9 @@ def check(vitrine, name, model, length):
         subprocess.run([*run, "--output", folder / "y.npy"], check=True)
         ids = tokenizer(texts, padding="max_length", truncation=True, max_length=length, return_tensors="pt").input_ids
         model = model.double()
+        patches, more = picture_inputs(model, pixels.double())
         with torch.no_grad():
-            out = model(input_ids=ids, pixel_values=pixels.double())
+            out = model(input_ids=ids, pixel_values=patches, **more)
         scale = float(model.logit_scale.detach().exp())
         bias = float(model.logit_bias.detach()) if hasattr(model, "logit_bias") else 0.0
         unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (np.load(folder / f).astype(float) for f in ("y.npy", "t.npy"))]
@@ -61,6 +65,10 @@ def main():
     small = json.loads((HERE / "siglip/config.json").read_text())["text_config"]
     config = transformers.SiglipConfig(text_config={"vocab_size": small["vocab_size"]}, vision_config=vision)
     check(vitrine, "siglip", transformers.SiglipModel(config), 64)
+    small = json.loads((HERE / "siglip2/config.json").read_text())["text_config"]
+    vision = {**shared, "num_patches": 256, "patch_size": 16}
+    config = transformers.Siglip2Config(text_config={"vocab_size": small["vocab_size"]}, vision_config=vision)
+    check(vitrine, "siglip2", transformers.Siglip2Model(config), 64)
 
 
 main()

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/parity/text: small tokenizers and two-tower models as transformers saves them, and its answers.
 
+  make_tokenizer_fixtures.py [clip] [siglip] [siglip2]
+
 The tokenizers are trained here, on sentences that are made up here. Needs transformers, tokenizers and sentencepiece.
 """
+import argparse
+import functools
 import json
 import pathlib
 import random
@@ -13,6 +17,8 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+from make_tower_fixtures import patches_of
 
 HERE = pathlib.Path(__file__).parent / "text"
 WORDS = """a an the photo picture drawing of cat cats dog dogs bird horse ship truck frog deer plane car house tree
@@ -99,6 +105,28 @@ def siglip_json(folder):
     return made
 
 
+@functools.cache  # which characters are left out differs from one training to the next
+def gemma_pairs():
+    """Pairs of characters as Gemma has them, with tokens for the bytes of all other characters: vocabulary and merges."""
+    trained = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    trained.normalizer = normalizers.Replace(" ", "▁")
+    trained.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<start_of_turn>", "\n\n", "▁▁"]
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=special + [f"<0x{byte:02X}>" for byte in range(256)],
+                                  limit_alphabet=60, show_progress=False)
+    trained.train_from_iterator([line.lower() for line in sentences(1000, 4, 50)], trainer)
+    model = json.loads(trained.to_str())["model"]
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+
+
+def gemma_tokenizer(kind, **more):
+    vocab, merges = gemma_pairs()
+    made = kind(vocab=vocab, merges=merges, add_eos_token=True, padding_side="right", model_input_names=["input_ids"],
+                model_max_length=64, **more)
+    made.add_tokens([AddedToken(token, normalized=False) for token in ("<start_of_turn>", "\n\n", "▁▁")])
+    return made
+
+
 def fill(model, seed):
     torch.manual_seed(seed)
     with torch.no_grad():
@@ -112,11 +140,19 @@ def fill(model, seed):
     return model.eval()
 
 
+def picture_inputs(model, pixels):
+    """SigLIP 2 with pictures of any shape takes patches, and what says where they lie."""
+    if model.config.model_type == "siglip2":
+        return patches_of(pixels, model.config.vision_config.patch_size)
+    return pixels, {}
+
+
 def patch_embeds(model, pixels):
     """Each patch's features: of CLIP its token in place of the class token, of SigLIP pooled with nothing beside it."""
     vision = model.vision_model
+    pixels, more = picture_inputs(model, pixels)
     with torch.no_grad():
-        tokens = vision(pixel_values=pixels).last_hidden_state
+        tokens = vision(pixels, *more.values()).last_hidden_state
         if model.config.model_type == "clip":
             return model.visual_projection(vision.post_layernorm(tokens[:, 1:]))
         return torch.stack([vision.head(tokens[:, i : i + 1]) for i in range(tokens.shape[1])], dim=1)
@@ -127,8 +163,9 @@ def answer(model, tokenizer, folder, sample, length):
     pixels = torch.randn(2, 3, 32, 32)
     model.save_pretrained(folder)
     model = model.double()
+    patches, more = picture_inputs(model, pixels.double())
     with torch.no_grad():
-        out = model(input_ids=ids, pixel_values=pixels.double())
+        out = model(input_ids=ids, pixel_values=patches, **more)
     np.save(folder / "input.npy", pixels.numpy())
     np.save(folder / "text_embeds.npy", out.text_embeds.numpy())
     np.save(folder / "image_embeds.npy", out.image_embeds.numpy())
@@ -147,38 +184,74 @@ def write_ids(path, rows, pad, length):
     path.write_text(json.dumps({"length": length, "pad": pad, "ids": trimmed}, separators=(",", ":")) + "\n")
 
 
-def main():
-    sample = texts()
-    assert len(sample) == 200
-    shutil.rmtree(HERE, ignore_errors=True)
-    for name in ("clip", "siglip", "siglip_json"):
-        (HERE / name).mkdir(parents=True)
-    (HERE / "texts.json").write_text(json.dumps(sample) + "\n")
-    shared = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
-    vision = {**shared, "image_size": 32, "patch_size": 8}
+SHARED = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+VISION = {**SHARED, "image_size": 32, "patch_size": 8}
 
+
+def emptied(name):
+    shutil.rmtree(HERE / name, ignore_errors=True)
+    (HERE / name).mkdir(parents=True)
+    return HERE / name
+
+
+def make_clip(sample):
+    folder = emptied("clip")
     clip = clip_tokenizer()
-    clip.save_pretrained(HERE / "clip")
-    clip.backend_tokenizer.model.save(str(HERE / "clip"))
+    clip.save_pretrained(folder)
+    clip.backend_tokenizer.model.save(str(folder))
     write_ids(HERE / "clip.json", clip(sample, padding="max_length", truncation=True, max_length=77).input_ids, clip.pad_token_id, 77)
     config = transformers.CLIPConfig(
-        text_config={**shared, "vocab_size": len(clip), "eos_token_id": clip.eos_token_id, "bos_token_id": clip.bos_token_id,
+        text_config={**SHARED, "vocab_size": len(clip), "eos_token_id": clip.eos_token_id, "bos_token_id": clip.bos_token_id,
                      "pad_token_id": clip.pad_token_id},
-        vision_config=vision, projection_dim=24)
-    answer(fill(transformers.CLIPModel(config), 1), clip, HERE / "clip", sample[:40], 77)
-    transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}).save_pretrained(HERE / "clip")
+        vision_config=VISION, projection_dim=24)
+    answer(fill(transformers.CLIPModel(config), 1), clip, folder, sample[:40], 77)
+    transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}).save_pretrained(folder)
 
-    siglip = siglip_tokenizer(HERE / "siglip")
-    siglip.save_pretrained(HERE / "siglip")
+
+def make_siglip(sample):
+    folder = emptied("siglip")
+    siglip = siglip_tokenizer(folder)
+    siglip.save_pretrained(folder)
     write_ids(HERE / "siglip.json", siglip(sample, padding="max_length", truncation=True, max_length=64).input_ids, siglip.pad_token_id, 64)
     config = transformers.SiglipConfig(
-        text_config={**shared, "vocab_size": siglip.vocab_size, "projection_size": 32}, vision_config=vision)
-    answer(fill(transformers.SiglipModel(config), 2), siglip, HERE / "siglip", sample[:40], 64)
-    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(HERE / "siglip")
+        text_config={**SHARED, "vocab_size": siglip.vocab_size, "projection_size": 32}, vision_config=VISION)
+    answer(fill(transformers.SiglipModel(config), 2), siglip, folder, sample[:40], 64)
+    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
 
-    written = siglip_json(HERE / "siglip")
-    shutil.move(HERE / "siglip" / "tokenizer.json", HERE / "siglip_json" / "tokenizer.json")
+    written = siglip_json(folder)
+    shutil.move(folder / "tokenizer.json", emptied("siglip_json") / "tokenizer.json")
     write_ids(HERE / "siglip_json.json", [e.ids for e in written.encode_batch(sample)], 1, 64)
 
 
-main()
+def make_siglip2(sample):
+    """The model of pictures of any shape, and the tokenizer that those of one size have: its file doesn't lower what it says is lowered."""
+    folder = emptied("siglip2")
+    tokenizer = gemma_tokenizer(transformers.Siglip2Tokenizer, add_bos_token=False)
+    # As it was published, before the library had a class of its own for it.
+    gemma_tokenizer(transformers.GemmaTokenizer, add_bos_token=False).save_pretrained(folder)
+    write_ids(HERE / "siglip2.json", tokenizer(sample, padding="max_length", truncation=True, max_length=64).input_ids, 0, 64)
+    config = transformers.Siglip2Config(text_config={**SHARED, "vocab_size": len(tokenizer), "projection_size": 32},
+                                        vision_config={**SHARED, "num_patches": 16, "patch_size": 8})
+    answer(fill(transformers.Siglip2Model(config), 3), tokenizer, folder, sample[:40], 64)
+    transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(folder)
+    assert isinstance(transformers.AutoTokenizer.from_pretrained(folder), transformers.Siglip2Tokenizer)
+
+    gemma_tokenizer(transformers.GemmaTokenizer, add_bos_token=True, do_lower_case=True).save_pretrained(emptied("gemma"))
+    lowered = gemma_tokenizer(transformers.Siglip2Tokenizer, add_bos_token=True)
+    write_ids(HERE / "gemma.json", lowered(sample, padding="max_length", truncation=True, max_length=64).input_ids, 0, 64)
+
+
+def main():
+    makers = {"clip": make_clip, "siglip": make_siglip, "siglip2": make_siglip2}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", choices=[*makers, []])
+    names = parser.parse_args().names or makers
+    sample = texts()
+    assert len(sample) == 200
+    (HERE / "texts.json").write_text(json.dumps(sample) + "\n")
+    for name in names:
+        makers[name](sample)
+
+
+if __name__ == "__main__":
+    main()

@@ -65,6 +65,13 @@ TEST_CASE("a unigram's tokenizer.json gives the library's numbers") {
   check_ids(*read_tokenizer_json(folder / "siglip_json" / "tokenizer.json"), "siglip_json.json");
 }
 
+TEST_CASE("SigLIP 2's tokenizer.json gives the library's numbers") {
+  check_ids(*open_tokenizer(folder / "siglip2", TextKind::siglip, true), "siglip2.json");
+  // Where a file of its fixed size says lower case, though its normalizer doesn't do it, and begins texts,
+  // too.
+  check_ids(*open_tokenizer(folder / "gemma", TextKind::siglip), "gemma.json");
+}
+
 TEST_CASE("text that is no UTF-8 is refused") {
   const auto tokenizer = open_tokenizer(folder / "clip", TextKind::clip);
   try {
@@ -101,6 +108,14 @@ TEST_CASE("what a tokenizer.json asks for and isn't known is refused by name") {
              ContainsSubstring("WordPiece"));
   CHECK_THAT(changed("clip", [](auto& j) { j["model"]["byte_fallback"] = true; }),
              ContainsSubstring("byte_fallback"));
+  CHECK_THAT(changed("siglip2", [](auto& j) { j["model"]["byte_fallback"] = false; }),
+             ContainsSubstring("byte_fallback"));
+  CHECK_THAT(changed("siglip2", [](auto& j) { j["model"]["vocab"].erase("<0xA7>"); }),
+             ContainsSubstring("<0xA7>"));
+  CHECK_THAT(changed("siglip2", [](auto& j) { j["pre_tokenizer"]["behavior"] = "Removed"; }),
+             ContainsSubstring("Split"));
+  // No tokenizer_config.json lies beside it.
+  CHECK_THAT(changed("siglip2", [](auto&) {}), ContainsSubstring("padding_side"));
   CHECK_THAT(changed("clip", [](auto& j) { j["model"]["merges"][0] = "nowhere tobefound"; }),
              ContainsSubstring("nowhere"));
   CHECK_THAT(changed("siglip_json", [](auto& j) { j["model"]["unk_id"] = 1000000; }),
