@@ -57,36 +57,25 @@ class StepTokenizer : public Tokenizer {
   TextSteps steps_;
 };
 
-// Words by CLIP's expression, each by its bytes.
-class ClipTokenizer : public StepTokenizer {
+// Words that byte pairs are made of: by CLIP's expression, or with the spaces behind them as Gemma has it.
+class PairTokenizer : public StepTokenizer {
  public:
-  ClipTokenizer(BytePairs pairs, TextSteps steps, Specials specials)
-      : StepTokenizer(std::move(steps), std::move(specials)), pairs_(std::move(pairs)) {}
+  PairTokenizer(BytePairs pairs, PairWords words, TextSteps steps, Specials specials)
+      : StepTokenizer(std::move(steps), std::move(specials)), pairs_(std::move(pairs)), words_(words) {}
 
  protected:
   void append(std::vector<uint32_t>& ids, std::string_view text, bool) const override {
-    for (const std::string& word : clip_words(text)) pairs_.append(ids, word);
+    if (words_ == PairWords::clip) {
+      for (const std::string& word : clip_words(text)) pairs_.append(ids, word);
+    } else {
+      for (const std::string_view word : words_with_spaces(text)) pairs_.append(ids, word);
+    }
   }
   uint32_t largest() const override { return pairs_.largest(); }
 
  private:
   BytePairs pairs_;
-};
-
-// Gemma's, as SigLIP 2 has it: words with the spaces behind them, each by its characters.
-class GemmaTokenizer : public StepTokenizer {
- public:
-  GemmaTokenizer(BytePairs pairs, TextSteps steps, Specials specials)
-      : StepTokenizer(std::move(steps), std::move(specials)), pairs_(std::move(pairs)) {}
-
- protected:
-  void append(std::vector<uint32_t>& ids, std::string_view text, bool) const override {
-    for (const std::string_view word : words_with_spaces(text)) pairs_.append(ids, word);
-  }
-  uint32_t largest() const override { return pairs_.largest(); }
-
- private:
-  BytePairs pairs_;
+  PairWords words_;
 };
 
 class UnigramTokenizer : public StepTokenizer {
@@ -320,12 +309,11 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const Json& json, const std::str
     BytePairs pairs = read_byte_pairs(model, words);
     const uint32_t pad = pad_of([&](const std::string& token) { return pairs.find(token); });
     StepTokenizer::Specials specials{added, around.begin, around.end, pad};
-    if (words == PairWords::clip) {
-      return std::make_unique<ClipTokenizer>(std::move(pairs), std::move(steps), std::move(specials));
+    if (words == PairWords::with_spaces) {
+      require_gemma_settings(settings, around, file);
+      if (settings.lower.value_or(false)) steps.insert(steps.begin(), lower_case());
     }
-    require_gemma_settings(settings, around, file);
-    if (settings.lower.value_or(false)) steps.insert(steps.begin(), lower_case());
-    return std::make_unique<GemmaTokenizer>(std::move(pairs), std::move(steps), std::move(specials));
+    return std::make_unique<PairTokenizer>(std::move(pairs), words, std::move(steps), std::move(specials));
   }
   if (type == "Unigram") {
     const Metaspace metaspace = read_metaspace(splitter);
@@ -357,8 +345,9 @@ std::unique_ptr<Tokenizer> read_clip_vocabulary(const std::filesystem::path& voc
       added.push_back({.content = token, .id = number(token)});
     }
   }
-  return std::make_unique<ClipTokenizer>(
-      BytePairs(vocabulary, read_merge_lines(merges_path), "</w>", unknown, shown(merges_path)), clip_steps(),
+  return std::make_unique<PairTokenizer>(
+      BytePairs(vocabulary, read_merge_lines(merges_path), "</w>", unknown, shown(merges_path)),
+      PairWords::clip, clip_steps(),
       StepTokenizer::Specials{std::move(added), number(begin), number(end), number(pad)});
 }
 
