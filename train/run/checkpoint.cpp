@@ -135,14 +135,6 @@ void require_same_config(const Fields& fields, const std::string& path, const Tr
 
 }  // namespace
 
-std::string fingerprint_of(const Dataset& data) {
-  // FNV-1a of the labels: cheap, and another data set has others.
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (uint64_t i = 0; i < data.count(); ++i) hash = (hash ^ data.label(i)) * 0x100000001b3u;
-  return std::to_string(data.count()) + " samples of " + data.shape().to_string() + ", labels " +
-         std::to_string(hash) + (data.identity().empty() ? "" : ", " + data.identity());
-}
-
 void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const TrainingPosition& position,
                      const TrainingIdentity& identity) {
   std::vector<std::vector<float>> buffers;

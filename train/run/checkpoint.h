@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "train/data/dataset.h"
 #include "train/logs/training_log.h"
+#include "train/run/training_identity.h"
 #include "train/run/validation.h"
 #include "train/trainer.h"
 
@@ -33,20 +33,6 @@ struct TrainingPosition {
   TrainingHistory history = {};
   bool operator==(const TrainingPosition&) const = default;
 };
-
-// What has to be the same when a training goes on: the data, and of the configuration whatever the numbers
-// depend on. How often it is saved and what is told of it may change, and so may the epochs, unless the
-// learning rates of the updates that are made would have been others.
-struct TrainingIdentity {
-  TrainConfig config;
-  std::string data;  // see fingerprint_of()
-  uint64_t updates_an_epoch = 0;
-  // Checksums of what is no part of a checkpoint: the weights that aren't trained, and a teacher's.
-  uint64_t frozen = 0, teacher = 0;
-};
-
-// Says what a data set is, to tell it from others: its shape, how many samples, and a checksum of the labels.
-std::string fingerprint_of(const Dataset& data);
 
 void save_checkpoint(const std::filesystem::path& path, Trainer& trainer, const TrainingPosition& position,
                      const TrainingIdentity& identity);

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "model/files/parameter_values.h"
 #include "model/files/safetensors.h"
 #include "model/files/weights.h"
 #include "model/vit/vision_transformer.h"
@@ -23,7 +22,6 @@
 #include "train/lora.h"
 #include "train/run/model_files.h"
 #include "train/run/run_settings.h"
-#include "train/trained_parameters.h"
 #include "train/training_graph.h"
 
 namespace vitrine {
@@ -62,25 +60,6 @@ void require_fit(const TrainConfig& config, const Dataset& data) {
 
 TrainingPosition next_epoch(const TrainingPosition& position) {
   return {.epoch = position.epoch + 1, .history = position.history};
-}
-
-TrainingIdentity identity_of(const TrainConfig& config, const Dataset& data, ConstantSource* weights) {
-  TrainingIdentity identity{.config = config,
-                            .data = fingerprint_of(data),
-                            .updates_an_epoch = total_updates(config, data.count()) / config.epochs};
-  const ParameterLayout layout = layout_of(config);
-  std::vector<Parameter> frozen;
-  for (Parameter& parameter : parameters_of(config.model)) {
-    const bool trained = std::ranges::any_of(
-        layout.places, [&](const ParameterPlace& place) { return place.parameter.name == parameter.name; });
-    if (parameter.learned() && !trained) frozen.push_back(std::move(parameter));
-  }
-  if (!frozen.empty()) {
-    const auto drawn = weights ? nullptr : random_weights(config.model, config.seed);
-    identity.frozen = checksum_of(weights ? *weights : *drawn, frozen);
-  }
-  if (std::optional<Teacher> teacher = open_teacher(config)) identity.teacher = checksum_of(*teacher);
-  return identity;
 }
 
 // Batches as a loader gives them, until `stop` is set.
