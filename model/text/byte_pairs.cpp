@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <limits>
 #include <queue>
 
@@ -39,8 +38,9 @@ BytePairs::BytePairs(std::unordered_map<std::string, uint32_t> vocabulary,
                      const std::vector<std::string>& merges, const std::string& file)
     : BytePairs(std::move(vocabulary), merges, "", "", file) {
   of_characters_ = true;
+  constexpr std::string_view digits = "0123456789ABCDEF";
   for (uint32_t byte = 0; byte < 256; ++byte) {
-    const std::string token = std::format("<0x{:02X}>", byte);
+    const std::string token = std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">";
     const uint32_t* id = find(token);
     if (!id) {
       throw Error(ErrorCode::bad_file, file + ": found no token " + in_quotes(token) +

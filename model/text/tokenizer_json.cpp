@@ -218,8 +218,7 @@ BytePairs read_byte_pairs(const JsonObject& model, PairWords words) {
 }
 
 // What the folder's other files say has to be what is done.
-void require_gemma_settings(const TokenizerSettings& settings, const Around& around,
-                            const std::string& file) {
+void require_gemma_settings(const TokenizerSettings& settings, const std::string& file) {
   if (!settings.pads_right || !settings.hides_padding) {
     throw Error(ErrorCode::bad_file,
                 file +
@@ -227,15 +226,6 @@ void require_gemma_settings(const TokenizerSettings& settings, const Around& aro
                     R"(tokenizer_config.json, as SigLIP 2 has them: without, texts are padded on the left )"
                     "and padding is masked, which isn't supported yet");
   }
-  const auto check = [&](const char* key, const std::optional<bool>& adds, bool added) {
-    if (!adds || *adds == added) return;
-    throw Error(ErrorCode::bad_file, file + ": found a post_processor that " +
-                                         (added ? "adds" : "doesn't add") +
-                                         " what tokenizer_config.json says otherwise of (" + key +
-                                         "), expected both to say the same");
-  };
-  check("add_bos_token", settings.adds_begin, around.begin.has_value());
-  check("add_eos_token", settings.adds_end, around.end.has_value());
 }
 
 Unigram read_unigram(const JsonObject& model) {
@@ -310,7 +300,7 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const Json& json, const std::str
     const uint32_t pad = pad_of([&](const std::string& token) { return pairs.find(token); });
     StepTokenizer::Specials specials{added, around.begin, around.end, pad};
     if (words == PairWords::with_spaces) {
-      require_gemma_settings(settings, around, file);
+      require_gemma_settings(settings, file);
       if (settings.lower.value_or(false)) steps.insert(steps.begin(), lower_case());
     }
     return std::make_unique<PairTokenizer>(std::move(pairs), words, std::move(steps), std::move(specials));

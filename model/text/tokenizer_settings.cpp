@@ -54,8 +54,6 @@ TokenizerSettings read_tokenizer_settings(const std::filesystem::path& folder) {
     read_token(object, "unk_token", settings.unknown);
     read_token(object, "pad_token", settings.pad);
     if (const auto lower = object.flag("do_lower_case")) settings.lower = lower;
-    if (const auto adds = object.flag("add_bos_token")) settings.adds_begin = adds;
-    if (const auto adds = object.flag("add_eos_token")) settings.adds_end = adds;
     if (object.text("padding_side") == "right") settings.pads_right = true;
     if (const Json* names = object.find("model_input_names")) {
       if (!names->is_array()) object.fail("model_input_names", *names, "a list");

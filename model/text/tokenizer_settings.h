@@ -18,7 +18,6 @@ constexpr uint64_t largest_id = 1u << 28;
 struct TokenizerSettings {
   std::optional<std::string> begin, end, unknown, pad;
   std::optional<bool> lower;
-  std::optional<bool> adds_begin, adds_end;  // around each text
   // That texts are padded on the right, and that the model isn't told where: where a file says nothing of
   // it, it goes by the library's class.
   bool pads_right = false, hides_padding = false;

@@ -56,7 +56,10 @@ TEST_CASE("CLIP's logits of pictures and texts are transformers'") { check_zero_
 
 TEST_CASE("SigLIP's logits of pictures and texts are transformers'") { check_zero_shot("siglip"); }
 
-TEST_CASE("SigLIP 2's logits of pictures and texts are transformers'") { check_zero_shot("siglip2"); }
+TEST_CASE("SigLIP 2's logits of pictures and texts are transformers'") {
+  check_zero_shot("siglip2");
+  check_zero_shot("siglip2_square");
+}
 
 TEST_CASE("a text's vector is taken from the end that its model means") {
   const std::vector<uint32_t> ids{7, 3, 9, 4, 9, 2, 2};

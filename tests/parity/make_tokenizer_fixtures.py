@@ -5,12 +5,12 @@
 
 The tokenizers are trained here, on sentences that are made up here. Needs transformers, tokenizers and sentencepiece.
 """
-import argparse
 import functools
 import json
 import pathlib
 import random
 import shutil
+import sys
 
 import numpy as np
 import sentencepiece
@@ -224,33 +224,35 @@ def make_siglip(sample):
 
 
 def make_siglip2(sample):
-    """The model of pictures of any shape, and the tokenizer that those of one size have: its file doesn't lower what it says is lowered."""
+    """Both with the tokenizer files that were published: Gemma's, which lower nothing themselves."""
+    vocabulary = {"vocab_size": len(gemma_pairs()[0]), "projection_size": 32}
+    lowered = gemma_tokenizer(transformers.Siglip2Tokenizer, add_bos_token=False)
+    write_ids(HERE / "siglip2.json", lowered(sample, padding="max_length", truncation=True, max_length=64).input_ids, 0, 64)
+
     folder = emptied("siglip2")
-    tokenizer = gemma_tokenizer(transformers.Siglip2Tokenizer, add_bos_token=False)
-    # As it was published, before the library had a class of its own for it.
     gemma_tokenizer(transformers.GemmaTokenizer, add_bos_token=False).save_pretrained(folder)
-    write_ids(HERE / "siglip2.json", tokenizer(sample, padding="max_length", truncation=True, max_length=64).input_ids, 0, 64)
-    config = transformers.Siglip2Config(text_config={**SHARED, "vocab_size": len(tokenizer), "projection_size": 32},
-                                        vision_config={**SHARED, "num_patches": 16, "patch_size": 8})
-    answer(fill(transformers.Siglip2Model(config), 3), tokenizer, folder, sample[:40], 64)
+    config = transformers.Siglip2Config(text_config={**SHARED, **vocabulary}, vision_config={**SHARED, "num_patches": 16, "patch_size": 8})
+    answer(fill(transformers.Siglip2Model(config), 3), lowered, folder, sample[:40], 64)
     transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(folder)
     assert isinstance(transformers.AutoTokenizer.from_pretrained(folder), transformers.Siglip2Tokenizer)
 
-    gemma_tokenizer(transformers.GemmaTokenizer, add_bos_token=True, do_lower_case=True).save_pretrained(emptied("gemma"))
-    lowered = gemma_tokenizer(transformers.Siglip2Tokenizer, add_bos_token=True)
-    write_ids(HERE / "gemma.json", lowered(sample, padding="max_length", truncation=True, max_length=64).input_ids, 0, 64)
+    # Of one size it is a SigLIP, and the file says that texts are lowered.
+    folder = emptied("siglip2_square")
+    gemma_tokenizer(transformers.GemmaTokenizer, add_bos_token=False, do_lower_case=True).save_pretrained(folder)
+    config = transformers.SiglipConfig(text_config={**SHARED, **vocabulary}, vision_config=VISION)
+    answer(fill(transformers.SiglipModel(config), 4), lowered, folder, sample[:40], 64)
+    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+
+
+MAKERS = {"clip": make_clip, "siglip": make_siglip, "siglip2": make_siglip2}
 
 
 def main():
-    makers = {"clip": make_clip, "siglip": make_siglip, "siglip2": make_siglip2}
-    parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[*makers, []])
-    names = parser.parse_args().names or makers
     sample = texts()
     assert len(sample) == 200
     (HERE / "texts.json").write_text(json.dumps(sample) + "\n")
-    for name in names:
-        makers[name](sample)
+    for name in sys.argv[1:] or MAKERS:
+        MAKERS[name](sample)
 
 
 if __name__ == "__main__":
