@@ -200,6 +200,7 @@ def test_dataframe(cluster: Any, digits: vitrine.Model, drawn: list[bytes], tmp_
 
 
 def test_ray_data(ray: Any, digits: vitrine.Model, drawn: list[bytes]) -> None:
+    pytest.importorskip("pandas", reason="found no pandas, which ray.data needs")
     from vitrine.batch.ray import Embedder
 
     data = ray.data.from_items([{"bytes": one, "n": i} for i, one in enumerate(drawn)])

@@ -39,7 +39,8 @@ def test_embed_folder(folder: Path, tmp_path: Path) -> None:
 
 
 def test_million_pictures_ray(folder: Path, tmp_path: Path, digits: vitrine.Model) -> None:
-    pytest.importorskip("ray", reason="found no ray, which this example needs")
+    for package in ("ray", "pandas"):
+        pytest.importorskip(package, reason=f"found no {package}, which this example needs")
     pq = pytest.importorskip("pyarrow.parquet")
     said = run("million_pictures_ray.py", folder, tmp_path / "out", "--model", DIGITS, "--batch-size", 8)
     expected = digits.embed(sorted(folder.glob("*")))
