@@ -109,4 +109,28 @@ TEST_CASE("what tests lack is gathered by reason from CTest's log") {
         "1 because the device has no 16-bit storage\n    ops: one\n");
 }
 
+TEST_CASE("what tests lack is gathered from the logs of test programs, several at once") {
+  const test::TemporaryFolder folder;
+  const std::string rule = std::string(79, '-') + "\n", dots = std::string(79, '.') + "\n",
+                    reason = "x.cpp:1: SKIPPED:\nexplicitly with message:\n  no timestamps\n\n";
+  const std::string one = folder.file(
+      "ops.0", rule +
+                   "a name that is so long that Catch2 breaks it where a word ends, as it would any\ntext\n" +
+                   rule + "x.cpp:1\n" + dots + "\n" + reason +  //
+                   rule +
+                   "sweep: a name with a colon, which is as long as the other and goes on below what\n"
+                   "       stands behind it\n  one of its sections\n    and one of that\n" +
+                   rule + "x.cpp:1\n" + dots + "\n" + reason);
+  const std::string two = folder.file("ops.1", rule + "another\n" + rule + "x.cpp:1\n" + dots + "\n" +
+                                                   reason + "test cases: 1 | 1 skipped\n");
+  const test::CommandResult result = test::run_command({drivers / "why_skipped", one, two});
+  CHECK(result.status == 0);
+  CHECK(result.out ==
+        "3 because no timestamps\n"
+        "    a name that is so long that Catch2 breaks it where a word ends, as it would any text\n"
+        "    another\n"
+        "    sweep: a name with a colon, which is as long as the other and goes on below what stands behind "
+        "it\n");
+}
+
 }  // namespace vitrine
