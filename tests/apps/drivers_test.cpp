@@ -61,6 +61,23 @@ TEST_CASE("with_driver lists the files beside it, and knows no other name") {
   CHECK(with_driver({"lanes_4"}).status == 2);
 }
 
+TEST_CASE("run_whole refuses what it doesn't know before it runs anything") {
+  const auto run_whole = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), drivers / "run_whole");
+    return test::run_command(arguments);
+  };
+  const std::vector<std::vector<std::string>> wrong{{},
+                                                    {"--turn", "3", "mesa"},
+                                                    {"--turn", "3/0", "mesa"},
+                                                    {"--turn"},
+                                                    {"--for", "a", "mesa"},
+                                                    {"--from", "-1", "mesa"},
+                                                    {"--x", "mesa"}};
+  for (const std::vector<std::string>& arguments : wrong)
+    test::check_failure(run_whole(arguments), 2, {"usage", "--turn N/OF"});
+  test::check_failure(run_whole({"lanes_4", "no_such_program"}), 2, {"no_such_program_tests"});
+}
+
 TEST_CASE("a driver that can't be had ends in 77 and says where it comes from") {
   const test::TemporaryFolder empty;
   const NoApt no_apt;

@@ -28,6 +28,7 @@
 #include "tests/support/constants.h"
 #include "tests/support/plan_text.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 namespace vitrine::test {
 namespace {
@@ -136,7 +137,8 @@ TEST_CASE("sweep: what it finds runs, and gives the same result") {
     size_t told = 0;
     SweepOptions options;
     // Compiling all candidates once is enough, and where that takes many times as long, less.
-    const bool all = dtype == DType::f32 && !capabilities.loops_gather && !compiles_for_gpus_on_a_cpu();
+    const bool all =
+        dtype == DType::f32 && !capabilities.loops_gather && !compiles_for_gpus_on_a_cpu() && !takes_turns();
     options.seconds = all ? 600 : 1;
     options.progress = [&](std::string_view, double used) {
       CHECK(used >= 0);

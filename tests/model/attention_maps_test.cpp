@@ -15,6 +15,7 @@
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 using namespace vitrine;
 
@@ -115,7 +116,7 @@ std::vector<float> mean_of(const std::vector<std::span<const float>>& rows) {
 
 TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch's") {
   test::TestDevice& device = test::test_device();
-  for (const auto& folder : all_maps()) {
+  for (const auto& folder : test::of_turn(all_maps())) {
     const Fixture fixture(folder);
     const ViTConfig& c = fixture.model.config;
     const uint64_t n = c.tokens(), of_layer = heads_of_maps(c, 0) * n * n;
@@ -143,7 +144,7 @@ TEST_CASE("every layer's and head's attention weights, and rollout, are PyTorch'
 
 TEST_CASE("the pooled tokens' rows alone are the same as among all rows") {
   test::TestDevice& device = test::test_device();
-  for (const auto& folder : all_maps()) {
+  for (const auto& folder : test::of_turn(all_maps())) {
     INFO(folder.filename().string());
     const Fixture fixture(folder);
     const ViTConfig& c = fixture.model.config;

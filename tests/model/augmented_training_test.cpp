@@ -13,6 +13,7 @@
 #include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/augmentation_graph.h"
 #include "train/data/augmentation_config.h"
 #include "train/run/training_run.h"
@@ -96,14 +97,16 @@ TEST_CASE("the device makes of pictures what timm and torchvision make of them, 
   std::map<std::pair<uint32_t, uint32_t>, std::vector<const AugmentationCase*>> sizes;
   for (const AugmentationCase& one : cases) sizes[{one.width, one.height}].push_back(&one);
   REQUIRE(sizes.size() >= 6);
-  for (const auto& [size, of_size] : sizes) check_batch(of_size);
+  std::vector<std::vector<const AugmentationCase*>> batches;
+  for (const auto& [size, of_size] : sizes) batches.push_back(of_size);
+  for (const auto& batch : test::of_turn(batches)) check_batch(batch);
   test::require_no_validation_messages();
 }
 
 // The part before and the one behind the stop have their pictures changed by the device and on the host.
 TEST_CASE("a training that changes its pictures goes on where it was stopped, to the same bytes") {
   PipelineStore& pipelines = *test::test_device().pipelines;
-  for (const uint32_t channels : {3u, 1u}) {
+  for (const uint32_t channels : test::of_turn<uint32_t>({3, 1})) {
     const test::TemporaryFolder folder;
     make_pictures(folder, channels);
     std::map<std::string, std::string> models;

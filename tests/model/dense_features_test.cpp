@@ -17,6 +17,7 @@
 #include "runtime/util/json.h"
 #include "runtime/util/npy.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 using namespace vitrine;
 
@@ -107,15 +108,17 @@ void check_layers(const std::string& name, bool norm, DType dtype) {
 }  // namespace
 
 TEST_CASE("every block's feature maps are timm's and transformers'") {
-  size_t fixtures = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(parity / "features")) {
-    ++fixtures;
+  std::vector<std::string> fixtures;
+  for (const auto& entry : std::filesystem::directory_iterator(parity / "features"))
+    fixtures.push_back(entry.path().filename().string());
+  std::ranges::sort(fixtures);
+  CHECK(fixtures.size() >= 5);
+  for (const std::string& fixture : test::of_turn(fixtures)) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       if (!test::stores(dtype)) continue;
-      for (const bool norm : {false, true}) check_layers(entry.path().filename().string(), norm, dtype);
+      for (const bool norm : {false, true}) check_layers(fixture, norm, dtype);
     }
   }
-  CHECK(fixtures >= 5);
 }
 
 TEST_CASE("feature maps that a model doesn't have are refused") {

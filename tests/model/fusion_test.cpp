@@ -7,6 +7,7 @@
 #include "model/run/runner.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 using namespace vitrine;
 
@@ -43,7 +44,8 @@ TEST_CASE("a ViT-B/16 computes the same with and without fusion") {
 }
 
 TEST_CASE("a model with rotary positions computes the same with and without fusion") {
-  for (const char* arch : {"vit_small_patch16_dinov3", "vit_small_patch16_rope_mixed_224"}) {
+  for (const char* arch :
+       test::of_turn<const char*>({"vit_small_patch16_dinov3", "vit_small_patch16_rope_mixed_224"})) {
     INFO(arch);
     const Model model =
         open_model({.arch = arch, .seed = 5, .set = {"depth=2", "image_size=32", "layer_scale=false"}}, {});

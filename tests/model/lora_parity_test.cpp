@@ -17,6 +17,7 @@
 #include "runtime/util/npy.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/lora.h"
 #include "train/run/training_run.h"
 #include "train/start_model.h"
@@ -108,32 +109,34 @@ constexpr const char* fixtures[] = {"timm_vit", "hf_vit"};
 
 TEST_CASE("ten steps of LoRA are PEFT's, and so is what is saved of them") {
   test::TestDevice& device = test::test_device();
+  std::vector<std::pair<const char*, bool>> ways;
   for (const char* name : fixtures) {
-    for (const bool recompute : {false, true}) {
-      INFO(name << (recompute ? ", blocks computed again" : ""));
-      const Fixture fixture(name);
-      Trainer trainer(*device.pipelines, fixture.config, 10,
-                      {.recompute = recompute, .frozen = fixture.start.weights.get()});
-      train(trainer, fixture);
-      // Under the names that PEFT gave them.
-      const test::TemporaryFolder out;
-      write_model(out.path(), trainer, {}, fs::absolute(fixture.base).string());
-      const SafetensorsFile ours(out.path() / adapter_weights_name),
-          theirs(fixture.folder / "adapter" / adapter_weights_name);
-      REQUIRE(ours.tensors().size() == theirs.tensors().size());
-      const double limit = read_json(fixture.folder / "expected.json").at("limits").at("tensors");
-      for (const TensorInfo& wanted : theirs.tensors()) {
-        const TensorInfo* found = ours.find(wanted.name);
-        INFO(wanted.name);
-        REQUIRE(found);
-        CHECK(found->shape == wanted.shape);
-        CHECK(error_of(ours.floats(*found), theirs.floats(wanted)) <= limit);
-      }
-      // What isn't in there is the base's to the bit.
-      for (const Parameter& parameter : parameters_of(fixture.config.model)) {
-        if (parameter.name.starts_with("head")) continue;
-        CHECK(trainer.parameter(parameter) == floats_of(*fixture.start.weights, parameter));
-      }
+    for (const bool recompute : {false, true}) ways.emplace_back(name, recompute);
+  }
+  for (const auto& [name, recompute] : test::of_turn(ways)) {
+    INFO(name << (recompute ? ", blocks computed again" : ""));
+    const Fixture fixture(name);
+    Trainer trainer(*device.pipelines, fixture.config, 10,
+                    {.recompute = recompute, .frozen = fixture.start.weights.get()});
+    train(trainer, fixture);
+    // Under the names that PEFT gave them.
+    const test::TemporaryFolder out;
+    write_model(out.path(), trainer, {}, fs::absolute(fixture.base).string());
+    const SafetensorsFile ours(out.path() / adapter_weights_name),
+        theirs(fixture.folder / "adapter" / adapter_weights_name);
+    REQUIRE(ours.tensors().size() == theirs.tensors().size());
+    const double limit = read_json(fixture.folder / "expected.json").at("limits").at("tensors");
+    for (const TensorInfo& wanted : theirs.tensors()) {
+      const TensorInfo* found = ours.find(wanted.name);
+      INFO(wanted.name);
+      REQUIRE(found);
+      CHECK(found->shape == wanted.shape);
+      CHECK(error_of(ours.floats(*found), theirs.floats(wanted)) <= limit);
+    }
+    // What isn't in there is the base's to the bit.
+    for (const Parameter& parameter : parameters_of(fixture.config.model)) {
+      if (parameter.name.starts_with("head")) continue;
+      CHECK(trainer.parameter(parameter) == floats_of(*fixture.start.weights, parameter));
     }
   }
 }

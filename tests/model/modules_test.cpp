@@ -15,6 +15,7 @@
 #include "runtime/util/npy.h"
 #include "tests/support/op_test.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 using namespace vitrine;
 using Catch::Matchers::ContainsSubstring;
@@ -68,24 +69,27 @@ void check_fixture(const std::filesystem::path& fixture, const nlohmann::json& m
 }  // namespace
 
 TEST_CASE("each module alone computes what PyTorch computes") {
-  size_t count = 0;
+  std::vector<std::filesystem::path> fixtures;
   for (const auto& entry : std::filesystem::directory_iterator(parity / "modules")) {
-    const nlohmann::json meta = read_json(entry.path() / "meta.json");
-    if (!meta.contains("module")) continue;  // a walk through a whole model
-    ++count;
+    // The others are walks through whole models.
+    if (read_json(entry.path() / "meta.json").contains("module")) fixtures.push_back(entry.path());
+  }
+  std::ranges::sort(fixtures);
+  CHECK(fixtures.size() >= 10);
+  for (const std::filesystem::path& fixture : test::of_turn(fixtures)) {
+    const nlohmann::json meta = read_json(fixture / "meta.json");
     const std::string kind = meta.at("module");
     if (kind == "patch_embed") {
-      check_fixture<PatchEmbed>(entry.path(), meta);
+      check_fixture<PatchEmbed>(fixture, meta);
     } else if (kind == "attention") {
-      check_fixture<Attention>(entry.path(), meta);
+      check_fixture<Attention>(fixture, meta);
     } else if (kind == "mlp") {
-      check_fixture<Mlp>(entry.path(), meta);
+      check_fixture<Mlp>(fixture, meta);
     } else {
       REQUIRE(kind == "block");
-      check_fixture<Block>(entry.path(), meta);
+      check_fixture<Block>(fixture, meta);
     }
   }
-  CHECK(count >= 10);
 }
 
 TEST_CASE("a VisionTransformer alone, with the weights of a file, is the model") {

@@ -14,6 +14,7 @@
 #include "tests/support/noise_picture.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/data/picture_dataset.h"
 #include "train/evaluate.h"
 #include "train/run/training_run.h"
@@ -130,16 +131,13 @@ void check_agreement(const TrainConfig& config) {
 TEST_CASE(
     "a training's own test, eval and classify agree to the bit on pictures of any shape, with EXIF too") {
   test::test_device();
-  check_agreement(small_config(3));
-  TrainConfig config = small_config(3);
-  config.mean = {0.485, 0.456, 0.406};
-  config.std = {0.229, 0.224, 0.225};
-  config.preprocess = profile_named("timm", 24, 24);
-  check_agreement(config);
-  config = small_config(1);
-  config.preprocess = profile_named("siglip", 24, 24);
-  config.preprocess->mean = config.preprocess->std = {0.25};
-  check_agreement(config);
+  std::vector<TrainConfig> configs{small_config(3), small_config(3), small_config(1)};
+  configs[1].mean = {0.485, 0.456, 0.406};
+  configs[1].std = {0.229, 0.224, 0.225};
+  configs[1].preprocess = profile_named("timm", 24, 24);
+  configs[2].preprocess = profile_named("siglip", 24, 24);
+  configs[2].preprocess->mean = configs[2].preprocess->std = {0.25};
+  for (const TrainConfig& config : test::of_turn(configs)) check_agreement(config);
 }
 
 TEST_CASE("an evaluation shows pictures in their own shape where the model sees them so") {

@@ -19,6 +19,7 @@
 #include "runtime/util/json.h"
 #include "tests/support/noise_picture.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 namespace vitrine {
 namespace {
@@ -27,9 +28,9 @@ const std::filesystem::path fixtures = std::filesystem::path(VITRINE_TEST_DATA) 
 
 // One with a class token, one whose patches are averaged, two with attention pooling (the second one with
 // registers in front of the patches).
-constexpr const char* all_fixtures[] = {"timm_vit",           "timm_mean_pooled", "hf_siglip",
-                                        "timm_map_registers", "timm_pe_core",     "timm_relative",
-                                        "timm_parallel",      "hf_dinov3"};
+const std::vector<const char*> all_fixtures{"timm_vit",           "timm_mean_pooled", "hf_siglip",
+                                            "timm_map_registers", "timm_pe_core",     "timm_relative",
+                                            "timm_parallel",      "hf_dinov3"};
 
 Picture noise(uint64_t seed, uint32_t width, uint32_t height) {
   const std::vector<uint32_t> pixels = test::noise_picture(seed, width, height);
@@ -158,7 +159,7 @@ std::vector<float> runner_result(const Looking& looking, const Picture& picture,
 }  // namespace
 
 TEST_CASE("a view shows every layer's, head's and token's weights, and rollout") {
-  for (const char* fixture : all_fixtures) {
+  for (const char* fixture : test::of_turn(all_fixtures)) {
     INFO(fixture);
     Looking looking(fixture);
     const ViTConfig& c = looking.config();
@@ -190,7 +191,7 @@ TEST_CASE("a view shows every layer's, head's and token's weights, and rollout")
 }
 
 TEST_CASE("a view's result has the bits of PictureRunner's, in f32 and in f16") {
-  for (const char* fixture : all_fixtures) {
+  for (const char* fixture : test::of_turn(all_fixtures)) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       if (!test::stores(dtype)) continue;
       INFO(fixture << " " << name_of(dtype));
@@ -214,7 +215,7 @@ TEST_CASE("a view's result has the bits of PictureRunner's, in f32 and in f16") 
 }
 
 TEST_CASE("a view's features are the principal components of the patches' tokens") {
-  for (const char* fixture : all_fixtures) {
+  for (const char* fixture : test::of_turn(all_fixtures)) {
     INFO(fixture);
     Looking looking(fixture);
     const ViTConfig& c = looking.config();

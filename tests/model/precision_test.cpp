@@ -16,6 +16,7 @@
 #include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/digits/digit_files.h"
 #include "train/run/training_run.h"
 
@@ -96,6 +97,7 @@ class WithLargeBias final : public ConstantSource {
 TEST_CASE("200 updates in f16 have the losses of those in f32, to a hundredth") {
   PipelineStore& pipelines = *test::test_device().pipelines;
   LongTraining training;
+  test::skip_until_turn(4);
   TrainConfig& config = training.config;
   config.epochs = 4;
   const auto losses_of = [&](Precision precision, const PlanOptions& plan) {
@@ -197,6 +199,7 @@ TEST_CASE("what isn't finite in f32 either is not put down to f16") {
 TEST_CASE("a finite loss that rises is said to, in f16 alone") {
   PipelineStore& pipelines = *test::test_device().pipelines;
   LongTraining training;
+  test::skip_until_turn(4);
   TrainConfig& config = training.config;
   config.epochs = 4;
   config.warmup_steps = 200;

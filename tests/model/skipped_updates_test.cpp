@@ -8,6 +8,7 @@
 
 #include "model/files/weights.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/trainer.h"
 
 namespace vitrine {
@@ -106,8 +107,10 @@ TEST_CASE("an update with a gradient that is not finite leaves everything as if 
     Optimizer optimizer;
     double clip_norm;
   };
-  for (const Kind& kind : {Kind{"AdamW", Optimizer::adamw, 0}, Kind{"AdamW, clipped", Optimizer::adamw, 1},
-                           Kind{"Adam", Optimizer::adam, 0}, Kind{"SGD", Optimizer::sgd, 0.5}}) {
+  for (const Kind& kind : test::of_turn<Kind>({{"AdamW", Optimizer::adamw, 0},
+                                               {"AdamW, clipped", Optimizer::adamw, 1},
+                                               {"Adam", Optimizer::adam, 0},
+                                               {"SGD", Optimizer::sgd, 0.5}})) {
     for (const uint64_t accumulation : {1, 2}) {
       INFO(kind.name << ", accumulation " << accumulation);
       const TrainConfig config = small_config(kind.optimizer, accumulation, kind.clip_norm);

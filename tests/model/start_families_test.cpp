@@ -14,6 +14,7 @@
 #include "tests/support/op_test.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/run/training_run.h"
 #include "train/start_model.h"
 
@@ -89,17 +90,18 @@ void check_family(const std::string& name, const std::string& trained) {
 
 TEST_CASE("models of every family learn other classes") {
   test::test_device();
-  for (const char* name :
-       {"deit_distilled", "hf_clip_projection", "hf_siglip", "hf_dinov2_registers", "torchvision",
-        "timm_representation", "timm_parallel_scaled", "timm_branches", "timm_cait"}) {
+  for (const char* name : test::of_turn<const char*>(
+           {"deit_distilled", "hf_clip_projection", "hf_siglip", "hf_dinov2_registers", "torchvision",
+            "timm_representation", "timm_parallel_scaled", "timm_branches", "timm_cait"})) {
     check_family(name, "all");
   }
 }
 
 TEST_CASE("a head is put on towers that have none, and the tower stays as it is") {
   test::test_device();
-  for (const char* name : {"timm_headless", "hf_clip_vision", "timm_siglip", "timm_bf16", "myvit",
-                           "timm_differential", "timm_differential_parallel"})
+  for (const char* name :
+       test::of_turn<const char*>({"timm_headless", "hf_clip_vision", "timm_siglip", "timm_bf16", "myvit",
+                                   "timm_differential", "timm_differential_parallel"}))
     check_family(name, "head");
 }
 

@@ -15,6 +15,7 @@
 #include "tests/support/system_fonts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 #include "train/digits/digit_files.h"
 
 namespace vitrine {
@@ -94,15 +95,18 @@ void check_training(const TrainConfig& config, const std::filesystem::path& data
 TEST_CASE("every configuration that is shipped trains at its own width, and goes on where it was stopped") {
   test::test_device();
   const std::filesystem::path configs = std::filesystem::path(VITRINE_TEST_DATA).parent_path() / "configs";
-  size_t trained = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(configs)) {
-    CAPTURE(entry.path());
-    TrainConfig config = read_train_config(entry.path());
+  std::vector<std::filesystem::path> shipped;
+  for (const auto& entry : std::filesystem::directory_iterator(configs)) shipped.push_back(entry.path());
+  std::ranges::sort(shipped);
+  CHECK(shipped.size() >= 4);
+  for (const std::filesystem::path& path : test::of_turn(shipped)) {
+    CAPTURE(path);
+    TrainConfig config = read_train_config(path);
     // As wide as it is, with all of its heads: how much kernels read and write hangs on these.
     config.model.depth = 1;
     // A large model a quarter as wide, of a few patches, where all of it takes half an hour.
     if (test::computes_slowly() && config.model.dim > 384) {
-      test::leave_out("three quarters of the width of " + entry.path().filename().string() +
+      test::leave_out("three quarters of the width of " + path.filename().string() +
                       ": a CPU without kernels of its own takes minutes");
       config.model.image_height = 3 * config.model.patch_height;
       config.model.image_width = 4 * config.model.patch_width;
@@ -115,9 +119,7 @@ TEST_CASE("every configuration that is shipped trains at its own width, and goes
     config.warmup_steps = 2;
     const test::TemporaryFolder folder;
     check_training(config, make_data(folder, config.model), {3});
-    ++trained;
   }
-  CHECK(trained >= 4);
 }
 
 // Five samples in batches of two: the last batch has one.
@@ -202,22 +204,24 @@ TEST_CASE("models of 1 to 24 heads train, and go on where they were stopped") {
     test::leave_out("a width of 384: a CPU without kernels of its own takes minutes");
     heads_of_width = {{35, {7}}, {48, {1, 12, 24}}};
   }
+  std::vector<std::pair<uint64_t, uint64_t>> models;
   for (const auto& [width, numbers] : heads_of_width) {
-    for (const uint64_t heads : numbers) {
-      CAPTURE(width, heads);
-      TrainConfig config{.lr = 0.01, .clip_norm = 1, .epochs = 2, .batch_size = 3};
-      ViTConfig& model = config.model;
-      model.image_height = model.image_width = 28;
-      model.patch_height = model.patch_width = 4;
-      model.channels = 1;
-      model.classes = 10;
-      model.heads = heads;
-      model.dim = width;
-      model.depth = 1;
-      model.mlp_hidden = 16;
-      config.validate("the test's configuration");
-      check_training(config, folder / "data", {1});
-    }
+    for (const uint64_t heads : numbers) models.emplace_back(width, heads);
+  }
+  for (const auto& [width, heads] : test::of_turn(models)) {
+    CAPTURE(width, heads);
+    TrainConfig config{.lr = 0.01, .clip_norm = 1, .epochs = 2, .batch_size = 3};
+    ViTConfig& model = config.model;
+    model.image_height = model.image_width = 28;
+    model.patch_height = model.patch_width = 4;
+    model.channels = 1;
+    model.classes = 10;
+    model.heads = heads;
+    model.dim = width;
+    model.depth = 1;
+    model.mlp_hidden = 16;
+    config.validate("the test's configuration");
+    check_training(config, folder / "data", {1});
   }
 }
 

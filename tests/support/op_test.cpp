@@ -10,6 +10,7 @@
 #include "runtime/graph/fusion.h"
 #include "runtime/util/error.h"
 #include "tests/support/test_device.h"
+#include "tests/support/turns.h"
 
 namespace vitrine::test {
 namespace {
@@ -59,6 +60,8 @@ bool had_its_share(const OpDef& op, const KernelDef& kernel) {
   return !ran.insert(&kernel).second;
 }
 
+FirstOfTest first_case;
+
 bool can_plan(const std::shared_ptr<const Graph>& graph, const Capabilities& device) {
   try {
     make_plan(graph, device, {});
@@ -101,6 +104,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
   if (const auto why = reference::useless(op_case)) FAIL(*why);
   TestDevice& device = test_device();
   const std::shared_ptr<const Graph> graph = reference::graph_of(op_case);
+  const bool first = first_case();
   size_t ran = 0;
   std::string refusals;
   // A kernel has to run what rules of fusion make of the nodes; where it refuses that, the nodes as they are.
@@ -120,14 +124,15 @@ void check_op(const OpDef& op, const OpCase& op_case) {
       }
     }
     ++ran;
-    if (capabilities.loops_gather && !chosen.contains(std::string(kernel.name)) && had_its_share(op, kernel))
-      continue;
+    const bool is_chosen = chosen.contains(std::string(kernel.name));
+    if (capabilities.loops_gather && !is_chosen && had_its_share(op, kernel)) continue;
+    if (!in_turn(op_case.label + ", " + std::string(kernel.name)) && !(first && is_chosen)) continue;
     options.variants[std::string(op.name)] = std::string(kernel.name);
     check_as(op_case, graph, options);
   }
   // Of a test's first case only: these kernels are the slowest to compile of all, and the older driver's own
   // tests run them in every case.
-  static bool older_is_left = true;
+  static bool older_is_left = in_turn("as for an older driver");
   if (older && older_is_left &&
       !same_dispatches(make_plan(graph, capabilities, {}), make_plan(graph, *older, {}))) {
     INFO("as for an older driver");
@@ -136,7 +141,7 @@ void check_op(const OpDef& op, const OpCase& op_case) {
     require_no_validation_messages();
   }
   if (ran == 0) FAIL("no kernel of " << op.name << " could run: " << refusals);
-  check_unfused(op_case, graph);
+  if (in_turn(op_case.label + ", without fusion")) check_unfused(op_case, graph);
   SUCCEED();
 }
 
@@ -145,8 +150,10 @@ void check_chosen(const OpCase& op_case) {
   if (const auto why = reference::useless(op_case)) FAIL(*why);
   const std::shared_ptr<const Graph> graph = reference::graph_of(op_case);
   if (left_out(op_case, graph, test_device().device->capabilities())) return;
-  check_as(op_case, graph, {});
-  check_unfused(op_case, graph);
+  const bool first = first_case();
+  if (in_turn(op_case.label) || first) check_as(op_case, graph, {});
+  if (in_turn(op_case.label + ", without fusion")) check_unfused(op_case, graph);
+  SUCCEED();
 }
 
 void check_configurations(const OpDef& op, const OpCase& op_case) {
@@ -154,6 +161,7 @@ void check_configurations(const OpDef& op, const OpCase& op_case) {
   const auto graph = reference::graph_of(op_case);
   if (left_out(op_case, graph, device)) return;
   const std::set<std::string> chosen = chosen_kernels(op, graph, device);
+  const bool first = first_case();
   size_t ran = 0;
   for (const Node& node : graph->nodes()) {
     if (node.op != &op) continue;
@@ -166,6 +174,7 @@ void check_configurations(const OpDef& op, const OpCase& op_case) {
           continue;
         const std::string name = std::string(kernel.name) + ":" + configuration;
         INFO(op_case.label << ", " << name);
+        if (!in_turn(op_case.label + ", " + name) && !(first && ran == 1)) continue;
         PlanOptions options;
         options.variants[std::string(op.name)] = name;
         check_as(op_case, graph, options);

@@ -27,13 +27,14 @@ using reference::round_to;
 //
 // Where compiling takes many times as long (Capabilities::loops_gather), kernels that wouldn't be chosen for
 // the case, which are those for GPUs, run a test's first cases only: drivers that compile them quickly run
-// them all.
+// them all. In one turn of several (turns.h) what is chosen runs a test's first case, and a part of all
+// kernels and cases.
 void check_op(const OpDef& op, const OpCase& op_case);
 
 // The same with the kernels that are chosen, with and without fusion.
 void check_chosen(const OpCase& op_case);
 
-// The same with every configuration of every kernel.
+// The same with every configuration of every kernel, or in one turn of several with a part of them.
 void check_configurations(const OpDef& op, const OpCase& op_case);
 
 using Results = std::vector<std::vector<double>>;

@@ -338,8 +338,9 @@ TEST_CASE("transposed operands let NaN and infinity through, and only where they
 }
 
 TEST_CASE("matmul runs a ViT's layers") {
-  check({197, 768, 768}, f32, {.bias = true, .residual = true});
+  check({197, 192, 192}, f32, {.bias = true, .residual = true});
   check({197, 768, 192}, f16, {.bias = true, .activation = Activation::gelu});
+  check({197, 768, 768}, f32, {.bias = true, .residual = true});
 }
 
 TEST_CASE("matmul keeps its precision over 4096 products") {
