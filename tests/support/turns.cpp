@@ -56,9 +56,10 @@ bool takes(const Turn& turn, size_t index, size_t count) {
   return index % of == turn.number % of;
 }
 
+bool takes(const Turn& turn, std::string_view name) { return hash_of(name) % turn.of == turn.number; }
+
 bool in_turn(std::string_view what) {
-  if (!takes_turns() || within > 0) return true;
-  return hash_of(running_test() + ": " + std::string(what)) % turn().of == turn().number;
+  return within > 0 || takes(turn(), running_test() + ": " + std::string(what));
 }
 
 bool in_turn(size_t index, size_t count) { return within > 0 || takes(turn(), index, count); }

@@ -23,6 +23,8 @@ std::optional<Turn> parse_turn(std::string_view text);
 // Whether the turn takes this one of `count`: every OFth, where there are as many, and one at least where
 // there are fewer.
 bool takes(const Turn& turn, size_t index, size_t count);
+// The same for a name, which one turn of OF takes.
+bool takes(const Turn& turn, std::string_view name);
 
 // Whether the turn of VITRINE_TEST_TURN has come for what the running test runs by this name. Each name has
 // one of the turns, so that all of them together leave nothing out. Always without that variable; fails the
@@ -41,7 +43,8 @@ class WithinTurn {
   WithinTurn& operator=(const WithinTurn&) = delete;
 };
 
-// Whether there are several turns.
+// Whether there are several turns. A training or a search that would take a minute on each driver may then be
+// shorter, in every turn.
 bool takes_turns();
 
 // Skips the running test in all turns but every `of`th: for one whose kernels take a minute to compile.

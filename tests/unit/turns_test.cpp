@@ -36,6 +36,20 @@ TEST_CASE("all turns together leave nothing out, and none does nothing") {
   for (size_t i = 0; i < 5; ++i) CHECK(takes({}, i, 5));
 }
 
+TEST_CASE("a name has one turn, and every turn has names") {
+  std::vector<size_t> taken(16);
+  for (int i = 0; i < 1600; ++i) {
+    size_t times = 0;
+    for (uint64_t number = 0; number < 16; ++number) {
+      if (!takes({number, 16}, "a case of " + std::to_string(i))) continue;
+      ++times;
+      ++taken[number];
+    }
+    CHECK(times == 1);
+  }
+  for (const size_t of_one : taken) CHECK((of_one > 50 && of_one < 200));
+}
+
 TEST_CASE("without turns, and within one, everything is run") {
   CHECK((takes_turns() || in_turn("anything")));
   const WithinTurn within;
