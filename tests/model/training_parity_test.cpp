@@ -365,7 +365,8 @@ TEST_CASE("a training that begins with another model goes on as in PyTorch") {
            {"new_head", "f16_other_size", "head_alone", "last_two", "layers_and_average"}))
     check(name);
 }
-TEST_CASE("blocks that are computed again train as in PyTorch") {
-  for (const std::string name : test::of_turn<const char*>({"swiglu", "vit192"}))
-    check(name, {.recompute = true}, name == "vit192");
+TEST_CASE("blocks that are computed again train as in PyTorch") { check("swiglu", {.recompute = true}); }
+TEST_CASE("four blocks of width 192 that are computed again train as in PyTorch") {
+  test::skip_until_turn(2);
+  check("vit192", {.recompute = true}, true);
 }
