@@ -26,7 +26,8 @@ constexpr const char* format_name = "vitrine device profile";
 constexpr int format_version = 1;
 
 // Every member by its name, for Writer and Reader alike: `must` has to be in a file, `may` can be left out.
-void visit(auto& fields, auto& matrix) requires requires { matrix.result; }
+void visit(auto& fields, auto& matrix)
+  requires requires { matrix.result; }
 {
   fields.must("m", matrix.m);
   fields.must("n", matrix.n);
@@ -38,13 +39,15 @@ void visit(auto& fields, auto& matrix) requires requires { matrix.result; }
   if constexpr (requires { matrix.workgroup; }) fields.must("workgroup", matrix.workgroup);
 }
 
-void visit(auto& fields, auto& heap) requires requires { heap.bytes; }
+void visit(auto& fields, auto& heap)
+  requires requires { heap.bytes; }
 {
   fields.must("bytes", heap.bytes);
   fields.may("device_local", heap.device_local);
 }
 
-void visit(auto& fields, auto& type) requires requires { type.host_visible; }
+void visit(auto& fields, auto& type)
+  requires requires { type.host_visible; }
 {
   fields.must("heap", type.heap);
   fields.may("device_local", type.device_local);
@@ -53,7 +56,8 @@ void visit(auto& fields, auto& type) requires requires { type.host_visible; }
   fields.may("host_cached", type.host_cached);
 }
 
-void visit(auto& fields, auto& rates) requires requires { rates.clock_ghz; }
+void visit(auto& fields, auto& rates)
+  requires requires { rates.clock_ghz; }
 {
   fields.may("clock_ghz", rates.clock_ghz);
   fields.may("memory_gb_per_second", rates.memory_gb_per_second);
@@ -67,7 +71,8 @@ void visit(auto& fields, auto& rates) requires requires { rates.clock_ghz; }
   fields.may("registers", rates.registers);
 }
 
-void visit(auto& fields, auto& device) requires requires { device.cooperative_shapes; }
+void visit(auto& fields, auto& device)
+  requires requires { device.cooperative_shapes; }
 {
   fields.must("name", device.name);
   fields.must("kind", device.type);
@@ -104,6 +109,7 @@ void visit(auto& fields, auto& device) requires requires { device.cooperative_sh
   fields.may("robust_buffer_access", device.robust_buffer_access);
   fields.may("portability_subset", device.portability_subset);
   fields.may("loops_gather", device.loops_gather);
+  fields.may("ignores_specialization", device.ignores_specialization);
   fields.may("max_loop_rounds", device.max_loop_rounds);
   fields.must("max_workgroup_count", device.max_workgroup_count);
   fields.must("max_workgroup_size", device.max_workgroup_size);
@@ -281,7 +287,7 @@ class Reader {
     for (const nlohmann::json& each : json) read(each, where, value.emplace_back());
   }
   template <typename T>
-  requires std::is_class_v<T>
+    requires std::is_class_v<T>
   void read(const nlohmann::json& json, const std::string& where, T& value) const {
     Reader reader(json, where, file_);
     visit(reader, value);

@@ -137,6 +137,9 @@ struct Capabilities {
   // A CPU-type device's compiler makes every load inside a loop or a branch one load a lane, also of an
   // address that all lanes share (docs/software_drivers.md). Then other kernels are fast.
   bool loops_gather = false;
+  // The driver compiles what specialization constants have made unreachable, and loops whose ends they are as
+  // if it didn't know them.
+  bool ignores_specialization = false;
   // How often all loops of an invocation may go round together before the driver ends them without a word; 0:
   // as often as they ask for.
   uint32_t max_loop_rounds = 0;

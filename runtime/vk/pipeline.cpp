@@ -9,6 +9,7 @@
 #include "runtime/vk/device.h"
 #include "runtime/vk/result.h"
 #include "runtime/vk/shared_memory.h"
+#include "runtime/vk/specialize.h"
 
 namespace vitrine {
 namespace {
@@ -188,7 +189,11 @@ DeviceHandle<VkShaderModule> make_module(const Device& device, std::span<const u
 
 DeviceHandle<VkPipeline> make_pipeline(const Device& device, const PipelineRequest& request,
                                        VkPipelineLayout layout, bool capture) {
-  const DeviceHandle<VkShaderModule> module = make_module(device, request.shader->words);
+  std::vector<uint32_t> specialized;
+  if (device.capabilities().ignores_specialization)
+    specialized = specialize(request.shader->words, request.constants);
+  const DeviceHandle<VkShaderModule> module =
+      make_module(device, specialized.empty() ? request.shader->words : specialized);
   std::vector<VkSpecializationMapEntry> entries(request.constants.size());
   for (uint32_t i = 0; i < entries.size(); ++i) entries[i] = {i, i * 4, 4};
   const VkSpecializationInfo specialization{static_cast<uint32_t>(entries.size()), entries.data(),

@@ -213,6 +213,13 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("SwiftShader alone is given kernels whose constants are fixed") {
+  Capabilities device = test::software_driver();
+  CHECK_FALSE(apply_quirks(device).ignores_specialization);
+  device.driver_id = VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+  CHECK(apply_quirks(device).ignores_specialization);
+}
+
 TEST_CASE("a newer driver is advised where one is known to be faster") {
   const auto advice_of = [](uint32_t driver, uint32_t version) {
     Capabilities device = test::software_driver();

@@ -40,6 +40,8 @@ bool lacks_matrix_units(const Capabilities& device) {
 
 void gather_in_loops(Capabilities& device) { device.loops_gather = true; }
 
+void ignore_specialization(Capabilities& device) { device.ignores_specialization = true; }
+
 void end_long_loops(Capabilities& device) { device.max_loop_rounds = 65535; }
 
 // 26.1.6 makes one load of it and 25.0.7 doesn't; of what lies between nothing is known, and the kernels for
@@ -51,7 +53,7 @@ constexpr std::string_view amd_emulates =
     "dot products are not accelerated) and emulates them slowly: "
     "https://github.com/ggml-org/llama.cpp/pull/11074, https://github.com/Tencent/ncnn/pull/6504";
 
-constexpr std::array<Quirk, 6> table{{
+constexpr std::array<Quirk, 7> table{{
     {.name = "software-driver-wide-coopmat",
      .driver_id = VK_DRIVER_ID_MESA_LLVMPIPE,
      .applies = is_wide_software_driver,
@@ -81,6 +83,13 @@ constexpr std::array<Quirk, 6> table{{
      .why = "Mesa 24.0.5 leaves all loops of an invocation after 65535 rounds together, as its sources say "
             "(LP_MAX_TGSI_LOOP_ITERATIONS), and results are wrong; 25.0.7 doesn't. Between them nothing is "
             "known"},
+    {.name = "swiftshader-ignores-specialization",
+     .driver_id = VK_DRIVER_ID_GOOGLE_SWIFTSHADER,
+     .effect = ignore_specialization,
+     .why = "SwiftShader of Chromium 156 neither leaves out what specialization constants make unreachable "
+            "nor unrolls "
+            "loops that end at them: a tiled product compiles several times as fast with ordinary constants, "
+            "and runs so"},
     {.name = "amd-proprietary-emulated-coopmat",
      .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
      .applies = lacks_matrix_units,
