@@ -38,6 +38,9 @@ const Limit limits[] = {
     {"vitrine classify FOLDER", "--batch", 2, false},
 };
 
+// For a slow device as many pictures as the shipped configurations have in a batch, and fewer to test on.
+const Limit slow_limits[] = {{"vitrine digits", "--train", 128}, {"vitrine digits", "--test", 40}};
+
 // Fields of models with random weights, and of those that are trained.
 const Replacement one_block[] = {
     {"vitrine bench --arch", "vitrine bench --set depth=1 --arch"},
@@ -52,9 +55,23 @@ void replace_all(std::string& text, const Replacement& replacement) {
   }
 }
 
+void apply(const Limit& limit, std::string& text) {
+  const size_t at = text.find(limit.subcommand);
+  if (at == std::string::npos) return;
+  const std::string number = std::to_string(limit.most);
+  std::smatch found;
+  if (std::regex_search(text, found, std::regex(limit.option + " ([0-9]+)(,[0-9]+)*"))) {
+    if (std::strtoull(found[1].str().c_str(), nullptr, 10) > limit.most)
+      text.replace(static_cast<size_t>(found.position()), static_cast<size_t>(found.length()),
+                   limit.option + " " + number);
+  } else if (limit.add && (limit.not_beside.empty() || text.find(limit.not_beside) == std::string::npos)) {
+    text.insert(at + limit.subcommand.size(), " " + limit.option + " " + number);
+  }
+}
+
 }  // namespace
 
-std::string made_small(const std::string& command) {
+std::string made_small(const std::string& command, bool for_slow) {
   std::string text = command;
   for (const Replacement& replacement : replacements) replace_all(text, replacement);
   // An epoch of the data that lie here, with no model behind it: there is nothing to make smaller.
@@ -63,18 +80,16 @@ std::string made_small(const std::string& command) {
   // A training that begins with a model keeps its depth.
   if (text.find("--model") == std::string::npos)
     replace_all(text, {"vitrine train", "vitrine train --set depth=1"});
-  for (const Limit& limit : limits) {
-    const size_t at = text.find(limit.subcommand);
-    if (at == std::string::npos) continue;
-    const std::string number = std::to_string(limit.most);
-    std::smatch found;
-    if (std::regex_search(text, found, std::regex(limit.option + " ([0-9]+)(,[0-9]+)*"))) {
-      if (std::strtoull(found[1].str().c_str(), nullptr, 10) > limit.most)
-        text.replace(static_cast<size_t>(found.position()), static_cast<size_t>(found.length()),
-                     limit.option + " " + number);
-    } else if (limit.add && (limit.not_beside.empty() || text.find(limit.not_beside) == std::string::npos)) {
-      text.insert(at + limit.subcommand.size(), " " + limit.option + " " + number);
-    }
+  if (for_slow) {
+    // Patches of 14 or of 16 and 32 pixels divide these.
+    const std::string pixels = text.find("patch14") == std::string::npos ? "64" : "56";
+    if (text.find("--image-size") == std::string::npos)
+      replace_all(text, {"--set depth=1 --arch", "--set depth=1 --image-size " + pixels + " --arch"});
+    replace_all(text, {"--train configs/imagenet", "--set image_size=64 --train configs/imagenet"});
+  }
+  for (const Limit& limit : limits) apply(limit, text);
+  if (for_slow) {
+    for (const Limit& limit : slow_limits) apply(limit, text);
   }
   // All of a device's kernels take minutes; the tests of doctor itself go through them.
   if (text == "vitrine doctor") text += " --only gated_product";

@@ -81,7 +81,8 @@ inline const std::string fragments[] = {
     "vitrine train --model",
 };
 
-// The command with less work to do and, where it says [--option], with the option.
-std::string made_small(const std::string& command);
+// The command with less work to do and, where it says [--option], with the option. `for_slow`: for a device
+// that takes minutes for what others do in seconds, with smaller pictures.
+std::string made_small(const std::string& command, bool for_slow);
 
 }  // namespace vitrine::test

@@ -167,14 +167,15 @@ void run_documents(const std::vector<std::string>& names) {
   system_fonts();  // most commands work with a data set that one of them draws
   for (const std::string& name : names) {
     const Desk desk;
-    size_t ran = 0;
+    size_t ran = 0, left = 0;
     for (const ShownCommand& command : all_commands()) {
       if (command.document != name || treatment_of(command) != Treatment::run) continue;
-      std::string smaller = made_small(command.text);
+      std::string smaller = made_small(command.text, computes_slowly());
       if (!test_device().device->capabilities().supports(Need::storage16)) {
         const std::optional<std::string> single = without_f16(smaller);
         if (!single) {
           leave_out(place_of(command) + ": " + std::string(no_storage16));
+          ++left;
           continue;
         }
         smaller = *single;
@@ -187,7 +188,7 @@ void run_documents(const std::vector<std::string>& names) {
       ++ran;
     }
     CAPTURE(name);
-    CHECK(ran > 0);
+    CHECK(ran + left > 0);
   }
 }
 
