@@ -26,8 +26,7 @@ constexpr const char* format_name = "vitrine device profile";
 constexpr int format_version = 1;
 
 // Every member by its name, for Writer and Reader alike: `must` has to be in a file, `may` can be left out.
-void visit(auto& fields, auto& matrix)
-  requires requires { matrix.result; }
+void visit(auto& fields, auto& matrix) requires requires { matrix.result; }
 {
   fields.must("m", matrix.m);
   fields.must("n", matrix.n);
@@ -39,15 +38,13 @@ void visit(auto& fields, auto& matrix)
   if constexpr (requires { matrix.workgroup; }) fields.must("workgroup", matrix.workgroup);
 }
 
-void visit(auto& fields, auto& heap)
-  requires requires { heap.bytes; }
+void visit(auto& fields, auto& heap) requires requires { heap.bytes; }
 {
   fields.must("bytes", heap.bytes);
   fields.may("device_local", heap.device_local);
 }
 
-void visit(auto& fields, auto& type)
-  requires requires { type.host_visible; }
+void visit(auto& fields, auto& type) requires requires { type.host_visible; }
 {
   fields.must("heap", type.heap);
   fields.may("device_local", type.device_local);
@@ -56,8 +53,7 @@ void visit(auto& fields, auto& type)
   fields.may("host_cached", type.host_cached);
 }
 
-void visit(auto& fields, auto& rates)
-  requires requires { rates.clock_ghz; }
+void visit(auto& fields, auto& rates) requires requires { rates.clock_ghz; }
 {
   fields.may("clock_ghz", rates.clock_ghz);
   fields.may("memory_gb_per_second", rates.memory_gb_per_second);
@@ -71,8 +67,7 @@ void visit(auto& fields, auto& rates)
   fields.may("registers", rates.registers);
 }
 
-void visit(auto& fields, auto& device)
-  requires requires { device.cooperative_shapes; }
+void visit(auto& fields, auto& device) requires requires { device.cooperative_shapes; }
 {
   fields.must("name", device.name);
   fields.must("kind", device.type);
@@ -287,7 +282,7 @@ class Reader {
     for (const nlohmann::json& each : json) read(each, where, value.emplace_back());
   }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void read(const nlohmann::json& json, const std::string& where, T& value) const {
     Reader reader(json, where, file_);
     visit(reader, value);

@@ -58,7 +58,7 @@ class Decisions {
 
  private:
   bool made_in(uint32_t id, int depth) const {
-    constexpr int deepest = 64;  // SPIR-V knows no recursion, but who knows
+    constexpr int deepest = 64;  // also ends what calls itself, which SPIR-V forbids
     if (deciding_.contains(id) || depth > deepest) return true;
     const auto called = calls_.find(id);
     return called != calls_.end() &&
