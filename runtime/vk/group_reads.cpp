@@ -6,24 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/vk/spirv.h"
+
 namespace vitrine {
 namespace {
-
-// The numbers of the SPIR-V specification that matter here.
-namespace spv {
-enum : uint32_t {
-  ext_inst = 12,
-  constant = 43,
-  function = 54,
-  load = 61,
-  access_chain = 65,
-  decorate = 71,
-  composite_extract = 81,
-  i_mul = 132,
-};
-constexpr uint32_t built_in = 11, num_workgroups = 24, workgroup_id = 26;
-constexpr size_t header_words = 5;
-}  // namespace spv
 
 constexpr std::array everything{GroupReads::other, GroupReads::other, GroupReads::other};
 
@@ -35,22 +21,20 @@ struct Holds {
 
 class Reader {
  public:
-  explicit Reader(std::span<const uint32_t> words) : words_(words) {}
+  explicit Reader(spv::Words words) : words_(words) {}
 
   std::array<GroupReads, 3> read() {
-    if (words_.size() < spv::header_words) return everything;
-    for (size_t at = spv::header_words; at < words_.size();) {
-      const uint32_t count = words_[at] >> 16;
-      if (count == 0 || count > words_.size() - at) return everything;
-      if (!read_instruction(words_[at] & 0xffff, words_.subspan(at + 1, count - 1))) return everything;
-      at += count;
-    }
+    bool known = true;
+    const size_t end = spv::for_each_instruction(words_, [&](uint32_t opcode, spv::Words operands) {
+      known = known && read_instruction(opcode, operands);
+    });
+    if (!known || end != words_.size()) return everything;
     return reads_;
   }
 
  private:
   // False where a number of workgroups goes somewhere unknown.
-  bool read_instruction(uint32_t opcode, std::span<const uint32_t> operands) {
+  bool read_instruction(uint32_t opcode, spv::Words operands) {
     switch (opcode) {
       case spv::constant:
         if (operands.size() == 3) constants_[operands[1]] = operands[2];
@@ -131,7 +115,7 @@ class Reader {
     }
   }
 
-  std::span<const uint32_t> words_;
+  spv::Words words_;
   std::unordered_map<uint32_t, uint32_t> constants_;
   std::unordered_map<uint32_t, Holds> holds_;
   std::array<GroupReads, 3> reads_{};

@@ -5,41 +5,17 @@
 namespace vitrine {
 namespace {
 
-namespace arithmetic {
-enum : uint32_t {
-  add = 128,
-  subtract = 130,
-  multiply = 132,
-  divide = 134,
-  modulo = 137,
-  logical_or = 166,
-  logical_and = 167,
-  logical_not = 168,
-  select = 169,
-  equal = 170,
-  not_equal = 171,
-  greater = 172,
-  greater_equal = 174,
-  less = 176,
-  less_equal = 178,
-  shift_right = 194,
-  shift_left = 196,
-  bit_or = 197,
-  bit_and = 199,
-};
-}  // namespace arithmetic
-
 constexpr int deepest = 64;  // also ends what is defined by itself
 
 }  // namespace
 
 ModuleConstants::ModuleConstants(Words words, Words constants) : constants_(constants) {
-  for_each_instruction(words, [&](uint32_t opcode, Words operands) {
+  spv::for_each_instruction(words, [&](uint32_t opcode, Words operands) {
     if (opcode >= spv::type_bool && opcode <= spv::type_pointer && !operands.empty()) {
       ids_[operands[0]] = {opcode, 0, operands.subspan(1)};
     } else if (opcode >= spv::constant_true && opcode <= spv::spec_constant_op && operands.size() >= 2) {
       ids_[operands[1]] = {opcode, operands[0], operands.subspan(2)};
-    } else if (opcode == spv::decorate && operands.size() >= 3 && operands[1] == spv::decoration_spec_id) {
+    } else if (opcode == spv::decorate && operands.size() >= 3 && operands[1] == spv::spec_id) {
       spec_ids_[operands[0]] = operands[2];
     }
   });
@@ -90,44 +66,44 @@ std::optional<uint32_t> ModuleConstants::calculate(Words operation, int depth) c
     v.push_back(*value);
   }
   const uint32_t opcode = operation.empty() ? 0 : operation[0];
-  if (opcode == arithmetic::logical_not && v.size() == 1) return v[0] == 0;
-  if (opcode == arithmetic::select && v.size() == 3) return v[0] != 0 ? v[1] : v[2];
+  if (opcode == spv::logical_not && v.size() == 1) return v[0] == 0;
+  if (opcode == spv::select && v.size() == 3) return v[0] != 0 ? v[1] : v[2];
   if (v.size() != 2) return {};
   const uint32_t a = v[0], b = v[1];
   switch (opcode) {
-    case arithmetic::add:
+    case spv::i_add:
       return a + b;
-    case arithmetic::subtract:
+    case spv::i_sub:
       return a - b;
-    case arithmetic::multiply:
+    case spv::i_mul:
       return a * b;
-    case arithmetic::divide:
+    case spv::u_div:
       return b == 0 ? std::nullopt : std::optional(a / b);
-    case arithmetic::modulo:
+    case spv::u_mod:
       return b == 0 ? std::nullopt : std::optional(a % b);
-    case arithmetic::logical_or:
+    case spv::logical_or:
       return a != 0 || b != 0;
-    case arithmetic::logical_and:
+    case spv::logical_and:
       return a != 0 && b != 0;
-    case arithmetic::equal:
+    case spv::i_equal:
       return a == b;
-    case arithmetic::not_equal:
+    case spv::i_not_equal:
       return a != b;
-    case arithmetic::greater:
+    case spv::u_greater:
       return a > b;
-    case arithmetic::greater_equal:
+    case spv::u_greater_equal:
       return a >= b;
-    case arithmetic::less:
+    case spv::u_less:
       return a < b;
-    case arithmetic::less_equal:
+    case spv::u_less_equal:
       return a <= b;
-    case arithmetic::shift_right:
+    case spv::shift_right:
       return a >> (b & 31);
-    case arithmetic::shift_left:
+    case spv::shift_left:
       return a << (b & 31);
-    case arithmetic::bit_or:
+    case spv::bit_or:
       return a | b;
-    case arithmetic::bit_and:
+    case spv::bit_and:
       return a & b;
     default:
       return {};

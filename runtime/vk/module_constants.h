@@ -4,41 +4,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <unordered_map>
+
+#include "runtime/vk/spirv.h"
 
 namespace vitrine {
 
-// The numbers of the SPIR-V specification for what this reader and those that use it look at.
-namespace spv {
-enum Op : uint32_t {
-  type_bool = 20,
-  type_int = 21,
-  type_float = 22,
-  type_vector = 23,
-  type_array = 28,
-  type_struct = 30,
-  type_pointer = 32,
-  constant_true = 41,
-  constant_false = 42,
-  constant = 43,
-  constant_composite = 44,
-  spec_constant_true = 48,
-  spec_constant_false = 49,
-  spec_constant = 50,
-  spec_constant_composite = 51,
-  spec_constant_op = 52,
-  variable = 59,
-  decorate = 71,
-};
-constexpr uint32_t decoration_spec_id = 1;
-constexpr uint32_t storage_workgroup = 4;
-constexpr size_t first_instruction = 5;  // behind the header
-}  // namespace spv
-
 class ModuleConstants {
  public:
-  using Words = std::span<const uint32_t>;
+  using Words = spv::Words;
   struct Id {
     uint32_t opcode = 0, type = 0;  // `type` of a constant
     Words operands;                 // after the result
@@ -62,16 +36,5 @@ class ModuleConstants {
   std::unordered_map<uint32_t, Id> ids_;
   std::unordered_map<uint32_t, uint32_t> spec_ids_;
 };
-
-// Calls visit(opcode, operands) for the module's instructions, and ends early where they make no sense.
-template <typename Visit>
-void for_each_instruction(ModuleConstants::Words words, const Visit& visit) {
-  for (size_t at = spv::first_instruction; at < words.size();) {
-    const uint32_t count = words[at] >> 16, opcode = words[at] & 0xffff;
-    if (count == 0 || count > words.size() - at) return;
-    visit(opcode, words.subspan(at + 1, count - 1));
-    at += count;
-  }
-}
 
 }  // namespace vitrine

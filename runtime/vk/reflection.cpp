@@ -8,65 +8,10 @@
 #include <utility>
 
 #include "runtime/util/error.h"
+#include "runtime/vk/spirv.h"
 
 namespace vitrine {
 namespace {
-
-// The numbers of the SPIR-V specification that this reader knows.
-namespace spv {
-constexpr uint32_t magic = 0x07230203;
-enum Op : uint32_t {
-  name = 5,
-  member_name = 6,
-  entry_point = 15,
-  execution_mode = 16,
-  capability = 17,
-  type_bool = 20,
-  type_int = 21,
-  type_float = 22,
-  type_vector = 23,
-  type_matrix = 24,
-  type_first = 19,
-  type_array = 28,
-  type_struct = 30,
-  type_pointer = 32,
-  type_last = 38,
-  constant_first = 41,
-  constant = 43,
-  spec_constant_true = 48,
-  spec_constant_false = 49,
-  spec_constant = 50,
-  spec_constant_composite = 51,
-  constant_composite = 44,
-  constant_last = 52,
-  variable = 59,
-  decorate = 71,
-  member_decorate = 72,
-  execution_mode_id = 331,
-  group_first = 333,          // OpGroupNonUniformElect
-  group_last = 366,           // OpGroupNonUniformQuadSwap
-  subgroup_khr_first = 4421,  // OpSubgroupBallotKHR
-  subgroup_khr_last = 4432,   // OpSubgroupReadInvocationKHR
-  cooperative_first = 4456,   // OpTypeCooperativeMatrixKHR
-  cooperative_last = 4460,    // OpCooperativeMatrixLengthKHR
-};
-enum Decoration : uint32_t {
-  spec_id = 1,
-  buffer_block = 3,
-  array_stride = 6,
-  matrix_stride = 7,
-  built_in = 11,
-  non_writable = 24,
-  non_readable = 25,
-  binding = 33,
-  descriptor_set = 34,
-  offset = 35,
-};
-constexpr uint32_t built_in_workgroup_size = 25;
-constexpr uint32_t model_compute = 5;
-constexpr uint32_t mode_local_size = 17, mode_local_size_id = 38;
-enum Storage : uint32_t { uniform_constant = 0, uniform = 2, push_constant = 9, storage_buffer = 12 };
-}  // namespace spv
 
 [[noreturn]] void malformed(const std::string& what) {
   throw Error(ErrorCode::failed, "malformed SPIR-V module: " + what);
@@ -95,16 +40,14 @@ class Reader {
   explicit Reader(std::span<const uint32_t> words) : words_(words) {}
 
   Reflection read() {
-    if (words_.size() < 5) malformed("it has " + std::to_string(words_.size()) + " words, a header takes 5");
+    if (words_.size() < spv::first_instruction)
+      malformed("it has " + std::to_string(words_.size()) + " words, a header takes 5");
     if (words_[0] != spv::magic) malformed("it begins with another number than SPIR-V's");
-    for (size_t at = 5; at < words_.size();) {
-      const uint32_t count = words_[at] >> 16;
-      if (count == 0 || count > words_.size() - at) {
-        malformed("the instruction at word " + std::to_string(at) + " claims " + std::to_string(count) +
-                  " words of " + std::to_string(words_.size() - at));
-      }
-      read_instruction(words_[at] & 0xffff, words_.subspan(at + 1, count - 1));
-      at += count;
+    const size_t end = spv::for_each_instruction(
+        words_, [&](uint32_t opcode, Operands operands) { read_instruction(opcode, operands); });
+    if (end != words_.size()) {
+      malformed("the instruction at word " + std::to_string(end) + " claims " +
+                std::to_string(words_[end] >> 16) + " words of " + std::to_string(words_.size() - end));
     }
     if (entry_points_ != 1) {
       malformed("it has " + std::to_string(entry_points_) + " compute entry points, expected 1");
@@ -116,7 +59,7 @@ class Reader {
   }
 
  private:
-  using Operands = std::span<const uint32_t>;
+  using Operands = spv::Words;
 
   static uint32_t at(Operands operands, size_t i) {
     if (i >= operands.size()) malformed("an instruction ends before its operand " + std::to_string(i));
@@ -409,7 +352,7 @@ class Reader {
     if (by_ids) size_ids = local_size_;
     // The older way, which overrides the execution mode: a constant decorated as WorkgroupSize.
     for (const auto& [id, entry] : ids_) {
-      if (entry.built_in != spv::built_in_workgroup_size) continue;
+      if (entry.built_in != spv::workgroup_size) continue;
       if (entry.opcode != spv::spec_constant_composite && entry.opcode != spv::constant_composite) continue;
       by_ids = true;
       size_ids = {at(entry.operands, 0), at(entry.operands, 1), at(entry.operands, 2)};

@@ -3,18 +3,19 @@
 #include <vector>
 
 #include "runtime/vk/module_constants.h"
+#include "runtime/vk/spirv.h"
 
 namespace vitrine {
 namespace {
 
-using Words = ModuleConstants::Words;
+using spv::Words;
 constexpr int deepest = 64;  // also ends what is defined by itself
 
 class Reader {
  public:
   Reader(Words words, Words constants) : constants_(words, constants) {
-    for_each_instruction(words, [&](uint32_t opcode, Words operands) {
-      if (opcode == spv::variable && operands.size() >= 3 && operands[2] == spv::storage_workgroup)
+    spv::for_each_instruction(words, [&](uint32_t opcode, Words operands) {
+      if (opcode == spv::variable && operands.size() >= 3 && operands[2] == spv::workgroup)
         pointers_.push_back(operands[0]);
     });
   }

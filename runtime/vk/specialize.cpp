@@ -7,23 +7,12 @@
 #include <unordered_set>
 
 #include "runtime/vk/module_constants.h"
+#include "runtime/vk/spirv.h"
 
 namespace vitrine {
 namespace {
 
-using Words = ModuleConstants::Words;
-
-// The numbers of the SPIR-V specification for what is done in functions.
-enum Op : uint32_t {
-  function = 54,
-  function_call = 57,
-  loop_merge = 246,
-  selection_merge = 247,
-  label = 248,
-  branch_conditional = 250,
-  branch_switch = 251,
-};
-enum LoopControl : uint32_t { unroll = 1, dont_unroll = 2 };
+using spv::Words;
 
 // Which loops and functions decide anything in their bodies, beside how often they go round.
 class Decisions {
@@ -31,19 +20,19 @@ class Decisions {
   Decisions(Words words, const ModuleConstants& constants) {
     uint32_t current = 0;
     bool merges = false;  // the last instruction said where a decision ends
-    for_each_instruction(words, [&](uint32_t opcode, Words operands) {
+    spv::for_each_instruction(words, [&](uint32_t opcode, Words operands) {
       const bool decides =
-          merges && (opcode == branch_switch ||
-                     (opcode == branch_conditional && !operands.empty() && !constants.value_of(operands[0])));
-      merges = opcode == selection_merge;
-      if (opcode == function && operands.size() >= 2) {
+          merges && (opcode == spv::branch_switch || (opcode == spv::branch_conditional &&
+                                                      !operands.empty() && !constants.value_of(operands[0])));
+      merges = opcode == spv::selection_merge;
+      if (opcode == spv::function && operands.size() >= 2) {
         current = operands[1];
         open_.clear();
-      } else if (opcode == loop_merge && operands.size() >= 3) {
+      } else if (opcode == spv::loop_merge && operands.size() >= 3) {
         open_.push_back(operands[0]);
-      } else if (opcode == label && !operands.empty()) {
+      } else if (opcode == spv::label && !operands.empty()) {
         std::erase(open_, operands[0]);
-      } else if (opcode == function_call && operands.size() >= 3) {
+      } else if (opcode == spv::function_call && operands.size() >= 3) {
         for (const uint32_t loop : open_) calls_[loop].push_back(operands[2]);
         calls_[current].push_back(operands[2]);
       } else if (decides) {
@@ -77,15 +66,15 @@ class Specializer {
 
   std::vector<uint32_t> run() {
     out_.assign(words_.begin(), words_.begin() + std::min(words_.size(), spv::first_instruction));
-    for_each_instruction(words_, [&](uint32_t opcode, Words operands) {
-      if (opcode == spv::decorate && operands.size() >= 3 && operands[1] == spv::decoration_spec_id) {
+    spv::for_each_instruction(words_, [&](uint32_t opcode, Words operands) {
+      if (opcode == spv::decorate && operands.size() >= 3 && operands[1] == spv::spec_id) {
         if (!value_of(operands[0])) put(opcode, operands);
       } else if (opcode >= spv::spec_constant_true && opcode <= spv::spec_constant_op &&
                  operands.size() >= 2) {
         put_constant(opcode, operands);
-      } else if (opcode == loop_merge && operands.size() == 3 && operands[2] == unroll &&
+      } else if (opcode == spv::loop_merge && operands.size() == 3 && operands[2] == spv::unroll &&
                  decisions_.made_in(operands[0])) {
-        put(opcode, std::array{operands[0], operands[1], static_cast<uint32_t>(dont_unroll)});
+        put(opcode, std::array{operands[0], operands[1], static_cast<uint32_t>(spv::dont_unroll)});
       } else {
         put(opcode, operands);
       }

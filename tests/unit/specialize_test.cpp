@@ -4,10 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 
-#include "runtime/vk/module_constants.h"
 #include "runtime/vk/reflection.h"
 #include "runtime/vk/shader_table.h"
 #include "runtime/vk/shared_memory.h"
+#include "runtime/vk/spirv.h"
 #include "tests/support/spirv_builder.h"
 
 namespace vitrine {
@@ -19,7 +19,7 @@ using Words = std::vector<uint32_t>;
 // The instructions with these opcodes, by their second operand: the result of what defines a constant.
 std::map<uint32_t, Words> defined(const Words& words) {
   std::map<uint32_t, Words> out;
-  for_each_instruction(words, [&](uint32_t opcode, ModuleConstants::Words operands) {
+  spv::for_each_instruction(words, [&](uint32_t opcode, spv::Words operands) {
     if (opcode < spv::constant_true || opcode > spv::spec_constant_op) return;
     out[operands[1]] = {opcode};
     out[operands[1]].insert(out[operands[1]].end(), operands.begin(), operands.end());
@@ -29,7 +29,7 @@ std::map<uint32_t, Words> defined(const Words& words) {
 
 size_t count_of(const Words& words, uint32_t wanted) {
   size_t count = 0;
-  for_each_instruction(words, [&](uint32_t opcode, ModuleConstants::Words) { count += opcode == wanted; });
+  spv::for_each_instruction(words, [&](uint32_t opcode, spv::Words) { count += opcode == wanted; });
   return count;
 }
 
@@ -131,10 +131,9 @@ TEST_CASE("a loop that decides anything in its body is left rolled, also where a
   module.op(OpFunctionEnd, {});
 
   std::map<uint32_t, uint32_t> controls;
-  for_each_instruction(specialize(module.words(), Words{0}),
-                       [&](uint32_t opcode, ModuleConstants::Words operands) {
-                         if (opcode == OpLoopMerge) controls[operands[0]] = operands[2];
-                       });
+  spv::for_each_instruction(specialize(module.words(), Words{0}), [&](uint32_t opcode, spv::Words operands) {
+    if (opcode == OpLoopMerge) controls[operands[0]] = operands[2];
+  });
   constexpr uint32_t unroll = 1, dont_unroll = 2;
   CHECK(controls == std::map<uint32_t, uint32_t>{{100, unroll},
                                                  {200, dont_unroll},
