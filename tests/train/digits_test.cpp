@@ -75,7 +75,7 @@ TEST_CASE("outlines become polygons with short edges, and bolder ones have wider
     const Point a = polygons[0][i - 1], b = polygons[0][i];
     CHECK(std::hypot(a.x - b.x, a.y - b.y) <= 0.1 + 1e-9);
   }
-  const Box box = box_around(polygons);
+  const Bounds box = box_around(polygons);
   CHECK(box.width() == Approx(1));
   CHECK(box.height() == Approx(0.125));
   CHECK(box.top == Approx(-0.125));  // y points down
@@ -272,7 +272,7 @@ TEST_CASE("the pictures show the digits of their labels, white on black, inside 
     for (size_t d = 0; d < 10; ++d) {
       for (const FaceGroup& group : fonts.train) {
         Polygons polygons = rasterizer.flatten(group.faces[0].digits[d], 0, 0.1);
-        const Box box = box_around(polygons);
+        const Bounds box = box_around(polygons);
         const double scale = 0.7 * size / std::max(box.width(), box.height());
         for (std::vector<Point>& polygon : polygons) {
           for (Point& p : polygon)

@@ -81,7 +81,7 @@ TEST_CASE("letters are drawn as what they are called, in the middle of pictures 
   for (size_t c = 0; c < 10; ++c) {
     for (const FaceGroup& group : fonts.train) {
       Polygons polygons = rasterizer.flatten(group.faces[0].drawn()[c], 0, 0.1);
-      const Box box = box_around(polygons);
+      const Bounds box = box_around(polygons);
       const double scale = 19 / std::max(box.width(), box.height());
       for (std::vector<Point>& polygon : polygons) {
         for (Point& p : polygon)

@@ -144,7 +144,7 @@ std::optional<Look> look_of(const Rasterizer& rasterizer, std::span<const GlyphO
     for (std::vector<Point>& polygon : polygons) {
       for (Point& p : polygon) p.x += slant * p.y;
     }
-    const Box box = box_around(polygons);
+    const Bounds box = box_around(polygons);
     const double larger = std::max(box.width(), box.height());
     if (box.height() < 0.1 || larger > 3 || stroke_width(polygons) < 1e-3) return std::nullopt;
     const double scale = look_side / larger;

@@ -106,7 +106,7 @@ std::array<double, 4> random_matrix(Draws& draws) {
 void settle(Polygons& polygons, Draws& draws, double size, double unit) {
   const double margin = unit, drift_x = draws.around(0, -2.5, 2.5) * unit,
                drift_y = draws.around(0, -2.5, 2.5) * unit;
-  const Box box = box_around(polygons);
+  const Bounds box = box_around(polygons);
   const double shrink = std::min(1.0, (size - 2 * margin) / std::max(box.width(), box.height()));
   const double room_x = (size - shrink * box.width()) / 2 - margin,
                room_y = (size - shrink * box.height()) / 2 - margin;
@@ -156,13 +156,13 @@ uint32_t DigitRenderer::draw(uint64_t index, uint32_t width, uint32_t height, st
 
   const double size = std::min(width, height), unit = size / 28;
   const Polygons plain = rasterizer_.flatten(outline, 0, 0.05);
-  const Box plain_box = box_around(plain);
+  const Bounds plain_box = box_around(plain);
   const double pixels = draws.around(20, 17, 21) * unit / std::max(plain_box.height(), plain_box.width());
   const double bolder = random_weight(draws, stroke_width(plain), pixels, unit);
   Polygons polygons = rasterizer_.flatten(outline, bolder, 1.5 * unit / pixels);
   if (polygons.empty()) polygons = plain;
 
-  const Box box = box_around(polygons);
+  const Bounds box = box_around(polygons);
   const std::array<double, 4> m = random_matrix(draws);
   const Warp warp(draws, size, draws.around(0, 0, 1.5) * unit);
   move_all(polygons, [&](Point p) {

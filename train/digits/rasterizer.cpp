@@ -99,16 +99,16 @@ class PolygonMaker {
 
 }  // namespace
 
-Box box_around(const Polygons& polygons) {
+Bounds box_around(const Polygons& polygons) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  Box box{inf, inf, -inf, -inf};
+  Bounds box{inf, inf, -inf, -inf};
   for (const std::vector<Point>& polygon : polygons) {
     for (const Point& p : polygon) {
       box = {std::min(box.left, p.x), std::min(box.top, p.y), std::max(box.right, p.x),
              std::max(box.bottom, p.y)};
     }
   }
-  return box.left <= box.right ? box : Box{};
+  return box.left <= box.right ? box : Bounds{};
 }
 
 double stroke_width(const Polygons& polygons) {

@@ -21,12 +21,12 @@ struct Point {
 };
 using Polygons = std::vector<std::vector<Point>>;
 
-struct Box {
+struct Bounds {
   double left = 0, top = 0, right = 0, bottom = 0;
   double width() const { return right - left; }
   double height() const { return bottom - top; }
 };
-Box box_around(const Polygons& polygons);
+Bounds box_around(const Polygons& polygons);
 
 // How wide the strokes are on average: twice the area, by the length of the edges.
 double stroke_width(const Polygons& polygons);
