@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace vitrine::cli {
-void print_attention_table(const ViTConfig& c, const AttentionSizes& sizes) {
+void print_attention_table(const ViTConfig& c, const AttentionTableSizes& sizes) {
   std::printf("\nattention: M=%" PRIu64 " N=%s D=%" PRIu64 " D_k=%" PRIu64 " D_v=%" PRIu64 " heads=%" PRIu64
               "%s\n",
               sizes.images, sizes.tokens ? std::to_string(*sizes.tokens).c_str() : "any", c.dim,
@@ -18,7 +18,7 @@ void print_attention_table(const ViTConfig& c, const AttentionSizes& sizes) {
   }
 }
 
-nlohmann::ordered_json json_of_attention(const ViTConfig& c, const AttentionSizes& sizes) {
+nlohmann::ordered_json json_of_attention(const ViTConfig& c, const AttentionTableSizes& sizes) {
   nlohmann::ordered_json json{{"M", sizes.images}};
   json["N"] = sizes.tokens ? nlohmann::ordered_json(*sizes.tokens) : nlohmann::ordered_json();
   json["D"] = c.dim;

@@ -7,7 +7,7 @@
 
 namespace vitrine::cli {
 
-void print_attention_table(const ViTConfig& config, const AttentionSizes& sizes);
-nlohmann::ordered_json json_of_attention(const ViTConfig& config, const AttentionSizes& sizes);
+void print_attention_table(const ViTConfig& config, const AttentionTableSizes& sizes);
+nlohmann::ordered_json json_of_attention(const ViTConfig& config, const AttentionTableSizes& sizes);
 
 }  // namespace vitrine::cli

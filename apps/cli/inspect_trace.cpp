@@ -141,7 +141,7 @@ void trace_model(const Model& model, const std::optional<Preprocess>& preprocess
   }
   std::ranges::move(vitrine::trace_model(place.pipelines, model, images, trace.layer, place.options),
                     std::back_inserter(steps));
-  const AttentionSizes sizes{images.shape[0], c.tokens()};
+  const AttentionTableSizes sizes{images.shape[0], c.tokens()};
   if (json) {
     line["attention"] = json_of_attention(c, sizes);
     line["device"] = place.device->capabilities().name;
@@ -162,7 +162,7 @@ void inspect_attention(const std::string& name, const BareAttention& attention, 
   const ViTConfig& c = attention.module.config();
   uint64_t parameters = 0;
   for (const Parameter& parameter : attention.module.parameters()) parameters += parameter.shape.elements();
-  AttentionSizes sizes;
+  AttentionTableSizes sizes;
   std::unique_ptr<Place> place;
   std::vector<TraceStep> steps;
   if (!trace.input.empty()) {

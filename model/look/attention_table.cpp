@@ -2,7 +2,7 @@
 
 namespace vitrine {
 
-std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionSizes& sizes) {
+std::vector<AttentionRow> attention_table(const ViTConfig& c, const AttentionTableSizes& sizes) {
   const auto number = [](uint64_t value) { return std::to_string(value); };
   const std::string m = number(sizes.images), n = sizes.tokens ? number(*sizes.tokens) : "N";
   const std::string h = number(c.softmaxes());

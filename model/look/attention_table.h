@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // M images of N tokens of width D, heads with D_k columns of queries and keys and D_v of values.
-struct AttentionSizes {
+struct AttentionTableSizes {
   uint64_t images = 1;
   std::optional<uint64_t> tokens;  // nothing: any number of them
 };
@@ -21,6 +21,6 @@ struct AttentionRow {
   std::vector<std::string> shape;  // numbers, or N
   std::string from;                // what it is made of
 };
-std::vector<AttentionRow> attention_table(const ViTConfig& config, const AttentionSizes& sizes);
+std::vector<AttentionRow> attention_table(const ViTConfig& config, const AttentionTableSizes& sizes);
 
 }  // namespace vitrine
