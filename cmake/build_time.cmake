@@ -1,10 +1,12 @@
 # What keeps a first build short on two cores.
+include(${CMAKE_CURRENT_LIST_DIR}/compile_together.cmake)
 
 # The headers that most of a target's files include, parsed once. Every file still includes what it uses; the
 # dev preset precompiles nothing, so there one that doesn't fails.
 function(vitrine_precompile target)
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map>
                             <memory> <optional> <span> <string> <string_view> <utility> <vector> ${ARGN})
+  vitrine_compile_together(${target})
 endfunction()
 
 # For code where -O3 only takes longer to compile: programs and tests ask, print and compare, and the libraries
