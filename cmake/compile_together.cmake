@@ -109,7 +109,8 @@ function(vitrine_share out one other)
 endfunction()
 
 function(vitrine_compile_together target)
-  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  # Not tried for another system's programs.
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS OR CMAKE_CROSSCOMPILING)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
