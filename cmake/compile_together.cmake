@@ -1,7 +1,7 @@
 # Compiles up to eight of a target's files as one: what a file takes is mostly the headers' templates, and eight of the tests'
-# take a third to a fifth of what they take one by one. Files keep their own names for things as if each were compiled alone: here is read what names each
-# declares, and two that share one, or one whose own name a header of the other declares, aren't put together. The dev preset
-# compiles each file alone, so there one that doesn't compile alone fails.
+# take a third to a fifth of what they take one by one. Files keep their own names for things as if each were compiled alone:
+# here is read what names each declares, and two that share one, or one whose own name a header of the other declares, aren't
+# put together. The dev preset compiles each file alone, so there one that doesn't compile alone fails.
 #
 # Names are read as clang-format leaves them, what a namespace holds at the line's start. Where a new name is taken by a file
 # that is compiled with it, the compiler says so ("redefinition", "ambiguous"): configuring anew parts the two.
