@@ -16,6 +16,7 @@ const Replacement replacements[] = {
     {"[--recompute]", "--recompute"},   {"in 1 2 3 4 5;", "in 1;"},
     {"50432x3072x768", "197x96x96"},     // a product of 0.2 TFLOP
     {"--layer 7", "--layer 2"},          // of the shipped model's four
+    {"--batch 1,64", "--batch 1,2"},
     {"--devices 0,1", "--devices 0,0"},  // there may be one alone
 };
 
